@@ -1,0 +1,170 @@
+"""The chunks of a stream -> the one document they amount to, and back.
+
+Fields that the API does not name are kept: a piece's text is joined, lists grow, numbers and objects of a choice
+take their last value.
+"""
+
+import re
+from typing import Any
+
+from cacheproxy.core.model import Endpoint
+
+_OBJECTS = {Endpoint.CHAT: "chat.completion", Endpoint.COMPLETIONS: "text_completion"}
+_CHUNK_OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
+_EVERY_CHUNK = ("id", "object", "created", "model", "system_fingerprint", "service_tier")
+_FIRST_WINS = frozenset({"id", "created", "model"})
+_CONSTANT = frozenset({"id", "type", "role", "format", "index"})
+"""Fields that a stream may repeat and that are no text to be joined."""
+_SPOKEN = ("reasoning_content", "reasoning", "content", "refusal")
+_STREAM_ONLY = frozenset({"obfuscation"})
+_MOST_PIECES = 256
+_WORD = re.compile(r"\s*\S+|\s+\Z")
+
+Document = dict[str, Any]
+
+
+def assemble(chunks: list[Document], endpoint: Endpoint) -> Document:
+    """The document that a stream of `chunks` amounts to."""
+    document: Document = {"id": None, "object": _OBJECTS[endpoint], "created": None, "model": None, "choices": []}
+    choices: dict[int, Document] = {}
+    for chunk in chunks:
+        for name, value in chunk.items():
+            if name in ("choices", "object") or name in _STREAM_ONLY or value is None:
+                continue
+            if name not in _FIRST_WINS or document.get(name) is None:
+                document[name] = value
+        for piece in chunk.get("choices") or ():
+            index = piece.get("index", 0)
+            _add_piece(choices.setdefault(index, _new_choice(index, endpoint)), piece)
+    document["choices"] = [_finished(choices[index], endpoint) for index in sorted(choices)]
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _new_choice(index: int, endpoint: Endpoint) -> Document:
+    said: Document = {"message": {"role": "assistant", "content": None}} if endpoint is Endpoint.CHAT else {"text": ""}
+    return {"index": index, **said, "finish_reason": None}
+
+
+def _add_piece(choice: Document, piece: Document) -> None:
+    for name, value in piece.items():
+        if name == "index" or value is None:
+            continue
+        if name == "delta":
+            _merge(choice["message"], value)
+        elif name == "text":
+            choice["text"] += value
+        elif name == "logprobs":
+            _merge(choice.setdefault("logprobs", {}), value)
+        elif isinstance(value, list) and isinstance(choice.get(name), list):
+            choice[name] = [*choice[name], *value]
+        else:
+            choice[name] = value
+
+
+def _finished(choice: Document, endpoint: Endpoint) -> Document:
+    if endpoint is Endpoint.CHAT:
+        message = choice["message"]
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            message["tool_calls"] = [
+                {n: v for n, v in c.items() if n != "index"} if isinstance(c, dict) else c for c in calls
+            ]
+            message["content"] = message["content"] or None
+    return choice
+
+
+def _merge(target: Document, piece: Document) -> None:
+    """Add a piece to what was gathered so far."""
+    for name, value in piece.items():
+        old = target.get(name)
+        if value is None:
+            target.setdefault(name, None)
+        elif isinstance(value, list):
+            target[name] = _merge_lists(old if isinstance(old, list) else [], value)
+        elif isinstance(value, dict):
+            merged = dict(old) if isinstance(old, dict) else {}
+            _merge(merged, value)
+            target[name] = merged
+        elif isinstance(value, str) and isinstance(old, str) and old:
+            constant = name in _CONSTANT or (name == "name" and old == value)
+            target[name] = old if constant else old + value
+        else:
+            target[name] = value
+
+
+def _merge_lists(old: list[Any], new: list[Any]) -> list[Any]:
+    """Items with an ``index`` are pieces of the item of that index; others are appended."""
+    merged = list(old)
+    for item in new:
+        if isinstance(item, dict) and isinstance(item.get("index"), int):
+            for i, known in enumerate(merged):
+                if isinstance(known, dict) and known.get("index") == item["index"]:
+                    merged[i] = dict(known)
+                    _merge(merged[i], item)
+                    break
+            else:
+                fresh: Document = {}
+                _merge(fresh, item)
+                merged.append(fresh)
+        else:
+            merged.append(item)
+    return merged
+
+
+def disassemble(document: Document, endpoint: Endpoint, *, with_usage: bool) -> list[Document]:
+    """A stream that amounts to `document`; with its usage event last if `with_usage` and there is one."""
+    base = {name: document[name] for name in _EVERY_CHUNK if name in document}
+    base["object"] = _CHUNK_OBJECTS[endpoint]
+    extra = {n: v for n, v in document.items() if n not in base and n not in ("choices", "usage")}
+    chunks: list[Document] = []
+    for choice in document["choices"]:
+        pieces = _chat_pieces(choice) if endpoint is Endpoint.CHAT else _text_pieces(choice)
+        chunks += [{**base, "choices": [{"index": choice.get("index", 0), **piece}]} for piece in pieces]
+    if chunks and extra:
+        chunks[-1].update(extra)
+    if with_usage and document.get("usage") is not None:
+        chunks.append({**base, "choices": [], "usage": document["usage"]})
+    return chunks
+
+
+def _chat_pieces(choice: Document) -> list[Document]:
+    message: Document = choice["message"]
+    logprobs = choice.get("logprobs")
+    opening = {n: v for n, v in message.items() if n not in ("tool_calls", *_SPOKEN) or v is None}
+    opening = {"role": "assistant", **opening}
+    if isinstance(message.get("content"), str):
+        opening["content"] = ""
+    pieces: list[Document] = [{"delta": opening, "logprobs": None, "finish_reason": None}]
+    for name in _SPOKEN:
+        text = message.get(name)
+        if not isinstance(text, str):
+            if text is not None:
+                pieces.append({"delta": {name: text}, "logprobs": None, "finish_reason": None})
+            continue
+        told = logprobs if name == "content" or message.get("content") is None else None
+        for part in [text] if told is not None else _split(text):
+            pieces.append({"delta": {name: part}, "logprobs": told, "finish_reason": None})
+        if told is not None:
+            logprobs = None
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        delta = {"tool_calls": [{"index": index, **call}]}
+        pieces.append({"delta": delta, "logprobs": None, "finish_reason": None})
+    others = {n: v for n, v in choice.items() if n not in ("index", "message", "logprobs")}
+    pieces.append({"delta": {}, "logprobs": logprobs, **others})
+    return pieces
+
+
+def _text_pieces(choice: Document) -> list[Document]:
+    logprobs = choice.get("logprobs")
+    text = choice.get("text") or ""
+    parts = [text] if logprobs is not None else _split(text)
+    pieces: list[Document] = [{"text": part, "logprobs": logprobs, "finish_reason": None} for part in parts]
+    others = {n: v for n, v in choice.items() if n not in ("index", "text", "logprobs")}
+    return [*pieces, {"text": "", "logprobs": None, **others}]
+
+
+def _split(text: str) -> list[str]:
+    """The text in at most 256 pieces that end at words; joined they are the text."""
+    words = _WORD.findall(text)
+    step = -(-len(words) // _MOST_PIECES) or 1
+    return ["".join(words[i : i + step]) for i in range(0, len(words), step)]

@@ -1,0 +1,151 @@
+"""Request bytes -> what is asked. Two bodies have one canonical form if and only if the backend is asked the same.
+
+Unknown fields are kept; only the documented deny-list is left out, and only here: the forwarded body is another
+object and is not touched by this module.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from cacheproxy.core.model import Endpoint
+from cacheproxy.core.outcome import Reason
+
+IGNORED = frozenset({
+    "stream", "stream_options", "user", "metadata", "store", "safety_identifier", "prompt_cache_key",
+})  # fmt: skip
+"""Top-level fields that do not change what is generated: transport and bookkeeping."""
+
+NULL_IS_ABSENT = frozenset({
+    "audio", "best_of", "echo", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs",
+    "max_completion_tokens", "max_tokens", "modalities", "n", "parallel_tool_calls", "prediction",
+    "presence_penalty", "reasoning_effort", "response_format", "seed", "service_tier", "stop", "suffix",
+    "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "verbosity", "web_search_options",
+})  # fmt: skip
+"""Optional fields of the API for which it says that null is the default, as if absent. Never read as 0."""
+
+NUMBERS = frozenset({
+    "temperature", "top_p", "min_p", "typical_p", "frequency_penalty", "presence_penalty", "repetition_penalty",
+})  # fmt: skip
+"""Fields of type ``number`` (not ``integer``): 0 and 0.0 are one value. Everywhere else 1 and 1.0 differ."""
+
+_DEFAULTS: dict[str, object] = {"n": 1}
+"""Fields whose written default equals their absence on every backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A parsed request body. `trouble` names why it must not be keyed; None means it may be."""
+
+    fields: dict[str, Any]
+    trouble: Reason | None = None
+
+
+def read(raw: bytes) -> Body | None:
+    """Parse a request body strictly. None: not JSON at all."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _second_opinion(raw)
+    if not isinstance(value, dict):
+        return Body({}, Reason.UNKEYABLE)
+    trouble = None
+    stream = value.get("stream")
+    if stream is not None and not isinstance(stream, bool):
+        trouble = Reason.UNKEYABLE
+    elif isinstance(options := value.get("stream_options"), dict) and options.get("continuous_usage_stats"):
+        trouble = Reason.STREAM_OPTIONS
+    return Body(value, trouble)
+
+
+def _second_opinion(raw: bytes) -> Body | None:
+    """What the fast parser refuses may still be legal, or be what lenient backends take: forwarded, never keyed."""
+    try:
+        value = json.loads(raw)
+    except RecursionError:
+        return Body({}, Reason.UNKEYABLE)
+    except ValueError:
+        return None
+    return Body(value if isinstance(value, dict) else {}, Reason.UNKEYABLE)
+
+
+def form(endpoint: Endpoint, raw: bytes, fields: dict[str, Any]) -> bytes | None:
+    """The canonical bytes of a parsed body, or None where they would not tell two requests apart.
+
+    `raw` is what `fields` was parsed from: the parser keeps the last of equal names and turns integers beyond
+    64 bits into floating point numbers, and both show only in the bytes.
+    """
+    if _quotes(raw) != _quotes(whole := orjson.dumps(fields)):
+        return None
+    if b"e+" in whole and _has_huge_integer(raw):
+        return None
+    kept: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name in IGNORED or (value is None and name in NULL_IS_ABSENT):
+            continue
+        if name in _DEFAULTS and value == _DEFAULTS[name] and type(value) is type(_DEFAULTS[name]):
+            continue
+        kept[name] = float(value) if name in NUMBERS and type(value) is int else value
+    if endpoint is Endpoint.CHAT and isinstance(kept.get("messages"), list):
+        kept["messages"] = [_message(m) for m in kept["messages"]]
+    return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
+
+
+def _message(message: Any) -> Any:
+    """A message with a content of one bare text part written as the string it is."""
+    if isinstance(message, dict) and isinstance(content := message.get("content"), list) and len(content) == 1:
+        part = content[0]
+        if isinstance(part, dict) and part.keys() == {"type", "text"} and part["type"] == "text":
+            if isinstance(part["text"], str):
+                return {**message, "content": part["text"]}
+    return message
+
+
+def _quotes(raw: bytes) -> int:
+    """How many quotation marks delimit strings in `raw`: escaped ones do not count.
+
+    Two for every string, so a member that the parser dropped as a duplicate shows as a difference.
+    """
+    if b"\\" in raw:
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return raw.count(b'"')
+
+
+def _has_huge_integer(raw: bytes) -> bool:
+    def too_long(text: str) -> int:
+        nonlocal found
+        digits = text.lstrip("-")
+        if len(digits) >= 19 and not -(2**63) <= int(text[:32]) < 2**64:
+            found = True
+        return 0
+
+    found = False
+    try:
+        json.loads(raw, parse_int=too_long)
+    except (ValueError, RecursionError):
+        return True
+    return found
+
+
+def model_of(fields: dict[str, Any]) -> str:
+    """The model asked for, or an empty text."""
+    model = fields.get("model")
+    return model if isinstance(model, str) else ""
+
+
+def choices_of(fields: dict[str, Any], endpoint: Endpoint) -> int:
+    """How many choices the answer must have: `n`, times the prompts of a completion that gives several."""
+    n = fields.get("n")
+    count = n if type(n) is int and n > 0 else 1
+    prompt = fields.get("prompt")
+    if endpoint is Endpoint.COMPLETIONS and isinstance(prompt, list) and prompt and not isinstance(prompt[0], int):
+        count *= len(prompt)
+    return count
+
+
+def wants_usage(fields: dict[str, Any]) -> bool:
+    """Whether a streamed answer must end with its token usage."""
+    options = fields.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

@@ -1,0 +1,156 @@
+"""What the caller wants of the cache: request directives of RFC 9111, our own headers, LiteLLM's body field.
+
+They combine to the strictest: a directive can only take away from what another one allows.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from cacheproxy.core.fields import values
+from cacheproxy.core.model import Fields
+
+MAX_NAME_BYTES = 1024
+_DIRECTIVE = re.compile(r'\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^,"\s]*))?\s*(?:,|$)')
+_SECONDS = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
+LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store", "namespace", "use-cache"})
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``."""
+
+    no_cache: bool = False
+    no_store: bool = False
+    only_if_cached: bool = False
+    max_age: float | None = None
+    min_fresh: float | None = None
+    max_stale: float | None = None
+    ttl: float | None = None
+    namespace: str = ""
+    knowledge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BadControl:
+    """A control that cannot be read: which header or field, and what it must be."""
+
+    name: str
+    expected: str
+
+
+@dataclass(slots=True)
+class _Draft:
+    flags: set[str] = field(default_factory=set)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def tighten(self, name: str, number: float) -> None:
+        self.numbers[name] = min(number, self.numbers.get(name, number))
+
+
+NONE = Controls()
+_NAMES = (b"cache-control", b"pragma", b"x-cache-control", b"x-cache-ttl", b"x-cache-namespace", b"x-cache-kb")
+
+
+def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
+    """The controls of a request: its header fields and, where LiteLLM's form is understood, its body field."""
+    if body_field is None and not any(n.lower() in _NAMES for n, _ in fields):
+        return NONE
+    draft = _Draft()
+    for name in (b"cache-control", b"x-cache-control"):
+        for value in values(fields, name):
+            _directives(value.decode("latin-1"), draft)
+    if not values(fields, b"cache-control") and b"no-cache" in [v.strip().lower() for v in values(fields, b"pragma")]:
+        draft.flags.add("no-cache")  # RFC 9111 section 5.4
+    ttl: float | None = None
+    for value in values(fields, b"x-cache-ttl"):
+        text = value.decode("latin-1").strip()
+        if not _SECONDS.fullmatch(text):
+            return BadControl("X-Cache-TTL", "a number of seconds, 0 or more")
+        ttl = min(float(text), ttl) if ttl is not None else float(text)
+    namespace = _name(b", ".join(values(fields, b"x-cache-namespace")))
+    knowledge = _names(b",".join(values(fields, b"x-cache-kb")))
+    if namespace is None:
+        return BadControl("X-Cache-Namespace", f"percent-encoded UTF-8 of at most {MAX_NAME_BYTES} bytes")
+    if knowledge is None:
+        return BadControl("X-Cache-KB", f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
+    if body_field is not None:
+        bad = _litellm(body_field, draft)
+        if bad is not None:
+            return bad
+        ttl = min(t for t in (ttl, draft.numbers.get("ttl")) if t is not None) if "ttl" in draft.numbers else ttl
+        namespace = "\0".join(n for n in (namespace, body_field.get("namespace")) if n)
+    return Controls(
+        no_cache="no-cache" in draft.flags,
+        no_store="no-store" in draft.flags,
+        only_if_cached="only-if-cached" in draft.flags,
+        max_age=draft.numbers.get("max-age"),
+        min_fresh=draft.numbers.get("min-fresh"),
+        max_stale=draft.numbers.get("max-stale"),
+        ttl=ttl,
+        namespace=namespace,
+        knowledge=knowledge,
+    )
+
+
+def _directives(text: str, draft: _Draft) -> None:
+    """Read directives into `draft`. Unknown ones are ignored; a number that is none counts as 0, the strictest
+    (RFC 9111 section 4.2.1)."""
+    at = 0
+    while found := _DIRECTIVE.match(text, at):
+        at = found.end()
+        name = found.group(1).lower()
+        argument = (found.group(2) or "").strip('"')
+        number = float(argument) if _SECONDS.fullmatch(argument) else 0.0
+        if name in ("no-cache", "no-store", "only-if-cached"):
+            draft.flags.add(name)
+        elif name in ("max-age", "s-maxage"):
+            draft.tighten("max-age", number)
+        elif name == "min-fresh":
+            draft.numbers["min-fresh"] = max(number, draft.numbers.get("min-fresh", 0.0))
+        elif name == "max-stale":
+            draft.tighten("max-stale", number if found.group(2) is not None else float("inf"))
+        if at >= len(text):
+            break
+
+
+def _name(value: bytes) -> str | None:
+    raw = unquote_to_bytes(value.strip())
+    if len(raw) > MAX_NAME_BYTES:
+        return None
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _names(value: bytes) -> str | None:
+    """A comma-separated list of names in one canonical text: sorted, each once, still percent-encoded."""
+    if len(value) > MAX_NAME_BYTES or _name(value) is None:
+        return None
+    return ",".join(sorted({part.strip().decode("latin-1") for part in value.split(b",") if part.strip()}))
+
+
+def understands(body_field: Any) -> bool:
+    """Whether a body's field ``cache`` is LiteLLM's form: an object of its names only."""
+    return isinstance(body_field, dict) and body_field.keys() <= LITELLM_NAMES
+
+
+def _litellm(body_field: dict[str, Any], draft: _Draft) -> BadControl | None:
+    for name in ("no-cache", "no-store"):
+        if body_field.get(name) not in (None, True, False):
+            return BadControl(f"cache.{name}", "true or false")
+        if body_field.get(name):
+            draft.flags.add(name)
+    for name, meaning in (("ttl", "ttl"), ("s-maxage", "max-age"), ("s-max-age", "max-age")):
+        number = body_field.get(name)
+        if number is None:
+            continue
+        if type(number) not in (int, float) or not 0 <= number < 1e10:
+            return BadControl(f"cache.{name}", "a number of seconds, 0 or more")
+        draft.tighten(meaning, float(number))
+    namespace = body_field.get("namespace")
+    if namespace is not None and (not isinstance(namespace, str) or len(namespace.encode()) > MAX_NAME_BYTES):
+        return BadControl("cache.namespace", f"a text of at most {MAX_NAME_BYTES} bytes")
+    return None

@@ -1,0 +1,105 @@
+"""Server-sent events: bytes <-> events (WHATWG HTML, section 9.2), never through text lines.
+
+A `Splitter` may be fed the stream whole, byte by byte, or cut inside a character or a line end: the events are the
+same. Line ends are LF, CRLF or CR, also mixed.
+"""
+
+import re
+from dataclasses import dataclass
+
+_BLANK = re.compile(rb"(?>\r\n|\n|\r){2}")
+_LINE = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+
+DONE = b"[DONE]"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `raw`: its block as it came, blank line included; `lines`: its field lines, comments left out."""
+
+    raw: bytes
+    lines: tuple[bytes, ...]
+
+    def field(self, name: bytes) -> bytes | None:
+        """The value of the last field `name`, None when there is none."""
+        value = None
+        for line in self.lines:
+            if line.partition(b":")[0] == name:
+                value = _value(line)
+        return value
+
+    @property
+    def data(self) -> bytes | None:
+        """The ``data`` lines joined by LF; None when the event has none and so is never dispatched."""
+        values = [_value(line) for line in self.lines if line.partition(b":")[0] == b"data"]
+        return b"\n".join(values) if values else None
+
+    def with_data(self, data: bytes) -> bytes:
+        """The event's bytes with another `data`, its other fields kept."""
+        others = [line for line in self.lines if line.partition(b":")[0] != b"data"]
+        return b"\n".join([*others, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
+
+    @property
+    def stored(self) -> bytes:
+        """The event's bytes without comments, line ends as LF."""
+        return b"\n".join(self.lines) + b"\n\n"
+
+
+def _value(line: bytes) -> bytes:
+    value = line.partition(b":")[2]
+    return value[1:] if value[:1] == b" " else value
+
+
+def event(data: bytes) -> bytes:
+    """The bytes of an event with one line of `data`."""
+    return b"data: " + data + b"\n\n"
+
+
+class Splitter:
+    """Cuts a byte stream into events. Holds at most the bytes of one unfinished event."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._scan = 0
+        self._skip_lf = False
+        self._started = False
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that `data` completes, in order. Blocks of comments alone are events without fields."""
+        if self._skip_lf and data:
+            # The CR that ended the last event may be the first half of a CRLF: its LF belongs there.
+            if data[:1] == b"\n":
+                data = data[1:]
+            self._skip_lf = False
+        held = self._held
+        held += data
+        found: list[Event] = []
+        start = 0
+        while mark := _BLANK.search(held, max(start, self._scan)):
+            found.append(_parse(bytes(held[start : mark.end()]), first=not self._started))
+            self._started = True
+            start = mark.end()
+            self._scan = 0
+        if start:
+            if start == len(held) and held[-1:] == b"\r":
+                self._skip_lf = True
+            del held[:start]
+        self._scan = max(0, len(held) - 3)
+        return found
+
+    @property
+    def rest(self) -> bytes:
+        """The bytes after the last complete event."""
+        return bytes(self._held)
+
+
+def _parse(raw: bytes, *, first: bool) -> Event:
+    text = raw[len(_BOM) :] if first and raw.startswith(_BOM) else raw
+    lines = text.split(b"\n") if b"\r" not in text else _LINE.split(text)
+    return Event(raw, tuple(line for line in lines if line and line[:1] != b":"))
+
+
+def split(raw: bytes) -> list[Event]:
+    """The complete events of a whole stream."""
+    return Splitter().feed(raw)

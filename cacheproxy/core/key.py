@@ -1,0 +1,60 @@
+"""Keys: keyed BLAKE2b over length-prefixed parts, so that no part can spell out another and nobody without the
+secret can compute or reverse one. Every key has a fixed size."""
+
+import hashlib
+from collections.abc import Iterable
+
+KEY_BYTES = 32
+FINGERPRINT_BYTES = 16
+SECRET_BYTES = 32
+
+_VERSION = b"1"
+"""Raise it when the meaning of a part changes: old entries then never match."""
+
+
+def _digest(secret: bytes, purpose: bytes, parts: Iterable[bytes], size: int) -> bytes:
+    digest = hashlib.blake2b(key=secret, digest_size=size, person=purpose)
+    buffer = []
+    for part in parts:
+        buffer.append(len(part).to_bytes(8, "big"))
+        buffer.append(part)
+    digest.update(b"".join(buffer))
+    return digest.digest()
+
+
+def _lines(fields: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    flat: list[bytes] = []
+    for name, value in fields:
+        flat += (name, value)
+    return [len(flat).to_bytes(8, "big"), *flat]
+
+
+def fingerprint(secret: bytes, credential: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """16 bytes that stand for a credential (names and values in order); the absent one has a fingerprint too."""
+    return _digest(secret, b"credential", _lines(credential), FINGERPRINT_BYTES)
+
+
+def exact(  # noqa: PLR0913 - every part of the key, by name
+    secret: bytes,
+    *,
+    realm: bytes,
+    credential: bytes,
+    namespace: str,
+    knowledge: str,
+    target: bytes,
+    fields: Iterable[tuple[bytes, bytes]],
+    body: bytes,
+) -> bytes:
+    """The exact key (32 bytes).
+
+    `realm`: which backends answer; `credential`: its fingerprint; `namespace`: the caller's own cache within that
+    scope; `knowledge`: the declared knowledge bases; `target`: the request target with its query; `fields`: the
+    keyed request fields, lower-cased and sorted; `body`: the canonical form.
+    """
+    parts = [_VERSION, realm, credential, namespace.encode(), knowledge.encode(), target]
+    return _digest(secret, b"exact", [*parts, *_lines(fields), body], KEY_BYTES)
+
+
+def entry_id(key: bytes) -> str:
+    """The opaque id of an entry, as callers see it: 32 hex digits of a hash of the key."""
+    return hashlib.blake2b(key, digest_size=16, person=b"entry").hexdigest()

@@ -1,0 +1,91 @@
+"""The nouns that every room shares. Frozen data, no behaviour beyond what the data says of itself."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Fields = tuple[tuple[bytes, bytes], ...]
+"""HTTP field lines in order of arrival, names and values as the bytes that came."""
+
+
+class Endpoint(StrEnum):
+    """The operations whose answers are cached."""
+
+    CHAT = "chat.completions"
+    COMPLETIONS = "completions"
+
+
+class Form(StrEnum):
+    """How an answer was recorded."""
+
+    JSON = "json"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose answers: a keyed fingerprint of the credential (16 bytes) and the caller's own namespace in it."""
+
+    credential: bytes
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A cacheable request, bound to its key (32 bytes)."""
+
+    endpoint: Endpoint
+    key: bytes
+    scope: Scope
+    model: str
+    stream: bool
+    wants_usage: bool
+    choices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A proven-complete answer in its recorded form, content coding removed, comments of a stream dropped.
+
+    `id_literal` and `created_literal` are the exact bytes (name, colon, value) that stand wherever the answer
+    states its id and time, or empty where they cannot be exchanged safely.
+    """
+
+    form: Form
+    content_type: str
+    body: bytes
+    has_usage: bool
+    id_literal: bytes = b""
+    created_literal: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored answer. Times are seconds of the wall clock; `expires_at` is absolute and always set."""
+
+    key: bytes
+    credential: bytes
+    namespace: str
+    endpoint: Endpoint
+    model: str
+    answer: Answer
+    stored_at: float
+    fresh_until: float
+    expires_at: float
+    took: float
+
+    @property
+    def size(self) -> int:
+        """Bytes this entry is counted with: its body and a fixed allowance for the rest."""
+        return len(self.answer.body) + ENTRY_OVERHEAD
+
+
+ENTRY_OVERHEAD = 1024
+"""Bytes a stored answer costs beyond its body (objects, key, strings), rounded up from a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What a store holds now."""
+
+    entries: int
+    bytes: int

@@ -1,0 +1,111 @@
+"""How a request ended, and every word for why: one closed list.
+
+A `Reason` is at once an enum member, a metric label, the value of ``X-Cache-Reason`` and a row of
+``docs/reasons.md``. Nothing in the proxy may say "no" without one of these.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+CACHE_NAME = "cacheproxy"
+
+
+class Source(StrEnum):
+    """Where the answer came from. The values are those of ``X-Cache``."""
+
+    HIT = "HIT"
+    STALE = "STALE"
+    MISS = "MISS"
+    BYPASS = "BYPASS"
+
+
+class Forward(StrEnum):
+    """Why a request went to the backend: the ``fwd`` values of RFC 9211 section 2.2 in use here."""
+
+    BYPASS = "bypass"
+    MISS = "miss"
+    STALE = "stale"
+    REQUEST = "request"
+
+
+class Reason(Enum):
+    """Why the cache did not answer, or why an answer was not kept: (word, explanation)."""
+
+    # The cache was not asked at all.
+    UNCACHEABLE_PATH = ("uncacheable_path", "This method and path is not one whose answers are cached.")
+    CACHE_OFF = ("cache_off", "The exact layer is switched off (`exact.mode: off`).")
+    NO_STORE = ("no_store", "The request says `no-store`: neither read nor written.")
+    ENCODED_REQUEST = ("encoded_request", "The request body has a `Content-Encoding`; it passes as it is.")
+    UNKEYABLE = (
+        "unkeyable",
+        "Legal JSON that cannot be keyed without risk: duplicate names, integers beyond 64 bits, lone surrogates, "
+        "`NaN`, a nesting too deep, not an object, or `stream` that is not a boolean.",
+    )
+    STREAM_OPTIONS = (
+        "stream_options",
+        "The request asks for stream details that a replay could not give (`continuous_usage_stats`).",
+    )
+    # The cache was asked and had nothing to serve.
+    ABSENT = ("absent", "Nothing is stored for this request.")
+    EXPIRED = ("expired", "The stored answer is past its lifetime.")
+    TOO_OLD = ("too_old", "The stored answer is older than the request's `max-age` or `min-fresh` allows.")
+    NO_CACHE = ("no_cache", "The request says `no-cache`: a new answer is fetched and stored.")
+    USAGE_MISSING = ("usage_missing", "The stored stream has no token usage, and this request asks for it.")
+    UNPROVEN_CREDENTIAL = (
+        "unproven_credential",
+        "The backend has not accepted this credential lately, so nothing is served to it from the cache.",
+    )
+    STORE_TROUBLE = ("store_trouble", "The store failed or was too slow; the request went on without it.")
+    # The backend answered, and the answer was not kept.
+    STATUS = ("status", "The backend's status is not 200.")
+    CONTENT_TYPE = ("content_type", "The answer is neither JSON nor an event stream.")
+    CONTENT_ENCODING = ("content_encoding", "The answer has a content coding that is not understood.")
+    MODE_MISMATCH = ("mode_mismatch", "A stream was asked and JSON came, or the reverse.")
+    RESPONSE_NO_STORE = ("response_no_store", "The backend's answer says `Cache-Control: no-store`.")
+    VARY = ("vary", "The backend's `Vary` names a header that is not part of the key.")
+    INCOMPLETE = ("incomplete", "The body ended before its own framing said so.")
+    NO_TERMINAL_EVENT = ("no_terminal_event", "The stream ended without its terminal event (`[DONE]`).")
+    UNFINISHED_CHOICE = ("unfinished_choice", "A choice is missing or has no finish reason.")
+    FINISH_REASON = ("finish_reason", "A choice finished with something other than `stop` or `tool_calls`.")
+    IN_BAND_ERROR = ("in_band_error", "The answer carries an error inside.")
+    MALFORMED = ("malformed", "The answer is not the JSON that its endpoint gives.")
+    EMPTY = ("empty", "No choice has text or a tool call.")
+    AUDIO = ("audio", "The answer carries audio, which is passed on but not kept.")
+    TOO_LARGE = ("too_large", "The answer is larger than `limits.answer_bytes`.")
+    RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
+    ZERO_TTL = ("zero_ttl", "The lifetime in force for this answer is 0.")
+    CLIENT_GONE = ("client_gone", "The caller left before the answer was complete.")
+    # The request ended with an error of ours.
+    REFUSED = ("refused", "The request was answered by an error of ours.")
+
+    def __init__(self, word: str, explanation: str) -> None:
+        self.word = word
+        self.explanation = explanation
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known of one request when its response head is written.
+
+    `ttl` is whole seconds left (negative: seconds past the lifetime); `age` whole seconds.
+    """
+
+    source: Source
+    reason: Reason | None = None
+    forward: Forward | None = None
+    stored: bool = False
+    ttl: int = 0
+    age: int = 0
+    entry_id: str | None = None
+
+
+def cache_status(outcome: Outcome) -> str:
+    """The ``Cache-Status`` member for `outcome` (RFC 9211 section 2)."""
+    if outcome.source in (Source.HIT, Source.STALE):
+        return f"{CACHE_NAME}; hit; ttl={outcome.ttl}; detail=exact"
+    text = f"{CACHE_NAME}; fwd={(outcome.forward or Forward.BYPASS).value}"
+    if outcome.stored:
+        text += "; stored"
+    if outcome.reason is not None and outcome.reason is not Reason.ABSENT:
+        text += f"; detail={outcome.reason.word}"
+    return text

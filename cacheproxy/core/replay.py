@@ -1,0 +1,68 @@
+"""An `Answer` given back in the form that a request wants, whichever way it was recorded.
+
+The same form is the recorded bytes. The other form is built once from them: nothing that the backend said is left
+out or added, except the split into pieces that a stream needs.
+"""
+
+import re
+from typing import Any
+
+import orjson
+
+from cacheproxy.core import usage
+from cacheproxy.core.assemble import assemble, disassemble
+from cacheproxy.core.events import DONE, event, split
+from cacheproxy.core.model import Answer, Endpoint, Form
+from cacheproxy.core.recording import literals
+
+JSON_TYPE = "application/json"
+EVENTS_TYPE = "text/event-stream; charset=utf-8"
+
+
+def can_give(answer: Answer, *, stream: bool, wants_usage: bool) -> bool:
+    """Whether `answer` holds what the request wants: a stream recorded without usage cannot invent it."""
+    return answer.has_usage or answer.form is Form.JSON or (stream and not wants_usage)
+
+
+def render(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> Answer:
+    """`answer` in the form wanted. The result's body is ready to send, its literals ready to exchange."""
+    if not stream:
+        return answer if answer.form is Form.JSON else _as_json(answer, endpoint)
+    if answer.form is Form.JSON:
+        return _as_events(answer, endpoint, wants_usage=wants_usage)
+    if wants_usage or not answer.has_usage:
+        return answer
+    held = usage.Filter()
+    body = held.feed(answer.body) + held.rest
+    return Answer(Form.EVENTS, answer.content_type, body, False, answer.id_literal, answer.created_literal)
+
+
+def _as_json(answer: Answer, endpoint: Endpoint) -> Answer:
+    documents = [orjson.loads(e.data) for e in split(answer.body) if e.data is not None and e.data.strip() != DONE]
+    document = assemble(documents, endpoint)
+    body = orjson.dumps(document)
+    return Answer(Form.JSON, JSON_TYPE, body, answer.has_usage, *literals([(body, document)]))
+
+
+def _as_events(answer: Answer, endpoint: Endpoint, *, wants_usage: bool) -> Answer:
+    documents = disassemble(orjson.loads(answer.body), endpoint, with_usage=wants_usage)
+    pairs = [(orjson.dumps(d), d) for d in documents]
+    body = b"".join([*(event(raw) for raw, _ in pairs), event(DONE)])
+    return Answer(Form.EVENTS, EVENTS_TYPE, body, wants_usage and answer.has_usage, *literals(pairs))
+
+
+_ID_PREFIX = re.compile(rb'"(?:[A-Za-z]+[-_])?(?=[^"]*"$)')
+
+
+def refresh(answer: Answer, unique: str, now: int) -> bytes:
+    """The body with an id and a creation time of its own; `unique` is 32 hexadecimal digits, `now` whole seconds.
+
+    Where they cannot be exchanged safely they stay as recorded.
+    """
+    body = answer.body
+    if answer.id_literal and (found := _ID_PREFIX.search(answer.id_literal, len(b'"id":'))):
+        body = body.replace(answer.id_literal, answer.id_literal[: found.end()] + unique.encode() + b'"')
+    if answer.created_literal:
+        name = answer.created_literal.rstrip(b"0123456789")
+        body = body.replace(answer.created_literal, name + b"%d" % now)
+    return body

@@ -1,0 +1,94 @@
+"""Where the members of a JSON object stand in its bytes, so that one can be changed and every other byte kept.
+
+Takes text that a strict parser has accepted already; for anything else the result is unspecified but the
+functions still end.
+"""
+
+import re
+from dataclasses import dataclass
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_SCALAR = re.compile(rb"[^,\]}\s]*")
+_MARK = re.compile(rb'["\[\]{}]')
+_SPACE = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of the object: offsets of its name, its value, and the value's end."""
+
+    name: bytes
+    start: int
+    value: int
+    end: int
+
+
+def _blank(raw: bytes, at: int) -> int:
+    while raw[at : at + 1] and raw[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _value_end(raw: bytes, at: int) -> int:
+    """The end of the value that starts at `at`."""
+    first = raw[at : at + 1]
+    if first not in (b"[", b"{"):
+        found = (_STRING if first == b'"' else _SCALAR).match(raw, at)
+        return found.end() if found else len(raw)
+    depth = 0
+    while mark := _MARK.search(raw, at):
+        at = mark.end()
+        if mark.group() == b'"':
+            text = _STRING.match(raw, mark.start())
+            if text is None:
+                break
+            at = text.end()
+            continue
+        depth += 1 if mark.group() in b"[{" else -1
+        if depth == 0:
+            return at
+    return len(raw)
+
+
+def members(raw: bytes) -> list[Member]:
+    """The members of the JSON object `raw`, in order; names as they are written, without their quotes."""
+    found: list[Member] = []
+    at = _blank(raw, 0)
+    if raw[at : at + 1] != b"{":
+        return found
+    at = _blank(raw, at + 1)
+    while name := _STRING.match(raw, at):
+        colon = _blank(raw, name.end())
+        value = _blank(raw, colon + 1)
+        end = _value_end(raw, value)
+        found.append(Member(name.group()[1:-1], name.start(), value, end))
+        at = _blank(raw, end)
+        if raw[at : at + 1] != b",":
+            break
+        at = _blank(raw, at + 1)
+    return found
+
+
+def remove(raw: bytes, name: bytes) -> bytes:
+    """`raw` without its member `name` and the one comma that goes with it."""
+    all_members = members(raw)
+    for i, member in enumerate(all_members):
+        if member.name != name:
+            continue
+        if i + 1 < len(all_members):
+            return raw[: member.start] + raw[all_members[i + 1].start :]
+        if i > 0:
+            return raw[: all_members[i - 1].end] + raw[member.end :]
+        return raw[: member.start] + raw[member.end :]
+    return raw
+
+
+def replace(raw: bytes, name: bytes, value: bytes) -> bytes:
+    """`raw` with the value of its member `name` replaced by `value`, or with the member put first if absent."""
+    all_members = members(raw)
+    for member in all_members:
+        if member.name == name:
+            return raw[: member.value] + value + raw[member.end :]
+    brace = _blank(raw, 0) + 1
+    comma = b"," if all_members else b""
+    return raw[:brace] + b'"' + name + b'":' + value + comma + raw[brace:]

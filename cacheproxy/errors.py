@@ -1,0 +1,76 @@
+"""The exception tree. Each error that a caller can meet knows its HTTP status and its code (CONTRACT: the error form).
+
+`Trouble` is what a cache part raises; it is forgiven in one place (engine/guard.py) and never reaches a caller.
+"""
+
+
+class CacheproxyError(Exception):
+    """Anything of ours."""
+
+
+class ConfigurationError(CacheproxyError):
+    """The configuration cannot be used; the message says which key and what to do."""
+
+
+class Trouble(CacheproxyError):
+    """A cache part failed. Costs at most a miss."""
+
+
+class AnswerError(CacheproxyError):
+    """An error that is answered to the caller in OpenAI form. Messages carry no part of a request's content."""
+
+    status = 500
+    code = "internal_error"
+    kind = "server_error"
+    retry: bool | None = None
+    retry_after: int | None = None
+
+    def __init__(self, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+
+
+class _RequestError(AnswerError):
+    kind = "invalid_request_error"
+    retry = False
+
+
+class InvalidJson(_RequestError):
+    status, code = 400, "invalid_json"
+
+
+class InvalidHeader(_RequestError):
+    status, code = 400, "invalid_header"
+
+
+class InvalidRequest(_RequestError):
+    """The HTTP message itself is not acceptable."""
+
+    status, code = 400, "invalid_request"
+
+
+class RequestTooLarge(_RequestError):
+    status, code = 413, "request_too_large"
+
+
+class CacheMiss(AnswerError):
+    status, code, kind, retry = 504, "cache_miss", "cache_error", False
+
+
+class Draining(AnswerError):
+    status, code, kind, retry, retry_after = 503, "draining", "server_error", True, 1
+
+
+class UpstreamUnreachable(AnswerError):
+    """No backend took the request, or the one that did broke off before its answer began."""
+
+    status, code, kind = 502, "upstream_unreachable", "upstream_error"
+
+
+class UpstreamTimeout(AnswerError):
+    status, code, kind = 504, "upstream_timeout", "upstream_error"
+
+
+class UpstreamCut(CacheproxyError):
+    """The backend's answer broke off after it had begun; the caller's stream has to break off too."""

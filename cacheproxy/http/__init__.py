@@ -1,0 +1,1 @@
+"""HTTP in and out: the proxy listener, the backend connections, the admin listener."""

@@ -1,0 +1,1 @@
+"""Where answers are kept. Stores raise; they never forgive."""

@@ -1,0 +1,44 @@
+"""Memory in front of a slower store: found in memory at once, else read through and kept."""
+
+from cacheproxy.core.model import Census, Entry
+from cacheproxy.ports import Store
+from cacheproxy.stores.memory import Memory
+
+
+class Tiered:
+    """The embedded default: `front` answers without waiting, `back` survives restarts."""
+
+    def __init__(self, front: Memory, back: Store) -> None:
+        self._front = front
+        self._back = back
+
+    def __repr__(self) -> str:
+        return f"<Tiered {self._front!r} over {self._back!r}>"
+
+    async def get(self, key: bytes) -> Entry | None:
+        entry = self._front.peek(key)
+        if entry is None:
+            entry = await self._back.get(key)
+            if entry is not None:
+                # A newer one may have been put while the slower store was asked; it wins.
+                newer = self._front.peek(key)
+                if newer is not None and newer.stored_at >= entry.stored_at:
+                    return newer
+                self._front.keep(entry)
+        return entry
+
+    async def put(self, entry: Entry) -> None:
+        self._front.keep(entry)
+        await self._back.put(entry)
+
+    async def sweep(self, now: float) -> int:
+        return await self._front.sweep(now) + await self._back.sweep(now)
+
+    def census(self) -> Census:
+        """The slower store's, which has everything but what it is about to write."""
+        front, back = self._front.census(), self._back.census()
+        return Census(max(front.entries, back.entries), max(front.bytes, back.bytes))
+
+    async def close(self) -> None:
+        await self._front.close()
+        await self._back.close()
