@@ -62,7 +62,7 @@ class Reply(Protocol):
         """The next bytes of the body, empty at its end. Raises `UpstreamCut`, `UpstreamTimeout`."""
 
     async def settle(self, seconds: float) -> bool:
-        """Wait until the body has ended with nothing more to read, `seconds` at most; whether it has."""
+        """Wait until more of the body is there to read or it has ended, `seconds` at most; False if neither."""
 
     def close(self) -> None:
         """Give the connection back if the body has ended, else cut it, so that the backend stops."""
@@ -83,3 +83,13 @@ class Journal(Protocol):
 
     def count(self, event: str, label: str = "") -> None:
         """Something happened that is counted: a name of the list in telemetry.py, and one of its labels."""
+
+
+class Book(Protocol):
+    """Gives back what the journal was told."""
+
+    def exposition(self) -> bytes:
+        """The metrics in the Prometheus text format."""
+
+    def summary(self) -> dict[str, object]:
+        """The counts as plain data."""

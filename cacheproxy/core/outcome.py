@@ -75,8 +75,6 @@ class Reason(Enum):
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
     ZERO_TTL = ("zero_ttl", "The lifetime in force for this answer is 0.")
     CLIENT_GONE = ("client_gone", "The caller left before the answer was complete.")
-    # The request ended with an error of ours.
-    REFUSED = ("refused", "The request was answered by an error of ours.")
 
     def __init__(self, word: str, explanation: str) -> None:
         self.word = word

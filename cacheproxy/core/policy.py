@@ -1,6 +1,7 @@
 """May we look, may we keep: every rule in one place, each "no" a `Reason`. None means yes."""
 
 from cacheproxy.core import fields as http_fields
+from cacheproxy.core.controls import Controls
 from cacheproxy.core.model import Ask, Endpoint, Fields, Form
 from cacheproxy.core.outcome import Reason
 
@@ -21,6 +22,17 @@ def endpoint_of(method: str, target: bytes) -> Endpoint | None:
     if method != "POST":
         return None
     return ENDPOINTS.get(target.partition(b"?")[0])
+
+
+def may_look(fields: Fields, wishes: Controls, *, enabled: bool) -> Reason | None:
+    """Whether a request with this head, to a cacheable path, may be looked up at all."""
+    if not enabled:
+        return Reason.CACHE_OFF
+    if wishes.no_store:
+        return Reason.NO_STORE
+    if any(c != b"identity" for c in http_fields.tokens(fields, b"content-encoding")):
+        return Reason.ENCODED_REQUEST
+    return None
 
 
 def may_keep_head(ask: Ask, status: int, fields: Fields) -> Reason | None:

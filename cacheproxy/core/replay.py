@@ -24,16 +24,23 @@ def can_give(answer: Answer, *, stream: bool, wants_usage: bool) -> bool:
     return answer.has_usage or answer.form is Form.JSON or (stream and not wants_usage)
 
 
+def is_ready(answer: Answer, *, stream: bool, wants_usage: bool) -> bool:
+    """Whether the recorded bytes are what the request wants as they are."""
+    if not stream or answer.form is Form.JSON:
+        return not stream and answer.form is Form.JSON
+    return wants_usage or not answer.has_usage
+
+
 def render(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> Answer:
     """`answer` in the form wanted. The result's body is ready to send, its literals ready to exchange."""
+    if is_ready(answer, stream=stream, wants_usage=wants_usage):
+        return answer
     if not stream:
-        return answer if answer.form is Form.JSON else _as_json(answer, endpoint)
+        return _as_json(answer, endpoint)
     if answer.form is Form.JSON:
         return _as_events(answer, endpoint, wants_usage=wants_usage)
-    if wants_usage or not answer.has_usage:
-        return answer
-    held = usage.Filter()
-    body = held.feed(answer.body) + held.rest
+    sieve = usage.Filter()
+    body = sieve.feed(answer.body) + sieve.rest
     return Answer(Form.EVENTS, answer.content_type, body, False, answer.id_literal, answer.created_literal)
 
 

@@ -13,9 +13,9 @@ _KNOWN = frozenset({
 })  # fmt: skip
 
 
-def ask(raw: bytes, fields: dict[str, object]) -> bytes:
-    """The request body `raw` (parsed: `fields`) with ``stream_options.include_usage`` on; no other byte differs."""
-    options = fields.get("stream_options")
+def ask(raw: bytes, options: object) -> bytes:
+    """The request body `raw` with ``stream_options.include_usage`` on; no other byte differs. `options`: the
+    ``stream_options`` it has, None for none."""
     wanted = {**options, "include_usage": True} if isinstance(options, dict) else {"include_usage": True}
     return splice.replace(raw, b"stream_options", orjson.dumps(wanted))
 

@@ -105,7 +105,9 @@ class Sqlite:
             part = self._path.with_name(self._path.name + suffix)
             if part.exists():
                 part.rename(aside.with_name(aside.name + suffix))
-        log.warning("cache file %s cannot be used (%s); set aside as %s, starting a new one", self._path, why, aside.name)
+        log.warning(
+            "cache file %s cannot be used (%s); set aside as %s, starting a new one", self._path, why, aside.name
+        )
 
     # --- the event loop's side ---------------------------------------------------------------------------------
 

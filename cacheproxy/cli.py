@@ -1,0 +1,120 @@
+"""The commands. Heavy imports stand inside the command that needs them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cacheproxy import __version__
+from cacheproxy.errors import ConfigurationError
+from cacheproxy.settings import Resolved, resolve
+
+_FLAGS = {
+    "upstream": "upstreams",
+    "host": "listen.host",
+    "port": "listen.port",
+    "admin_host": "admin.host",
+    "admin_port": "admin.port",
+    "admin_token": "admin.token",
+    "data_dir": "store.data_dir",
+    "log_level": "telemetry.log_level",
+}
+
+
+def _configured(command: Any) -> Any:
+    """The options that every command with a configuration has."""
+    for option in reversed([
+        click.option("--config", type=click.Path(path_type=Path), help="A YAML file (docs/configuration.md)."),
+        click.option("--upstream", multiple=True, metavar="URL", help="A backend; may be given several times."),
+        click.option("--host", help="Address of the proxy listener [127.0.0.1]."),
+        click.option("--port", type=int, help="Port of the proxy listener [8800]."),
+        click.option("--admin-host", help="Address of the admin listener [127.0.0.1]."),
+        click.option("--admin-port", type=int, help="Port of the admin listener [8801]."),
+        click.option("--admin-token", help="Token for the admin API; better set CACHEPROXY_ADMIN__TOKEN."),
+        click.option("--data-dir", help="Where answers are kept [./cacheproxy-data]; 'none': in memory only."),
+        click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[info]"),
+    ]):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _resolved(options: dict[str, Any]) -> Resolved:
+    config = options.pop("config")
+    flags = {_FLAGS[name]: value for name, value in options.items() if value not in (None, ())}
+    if "upstreams" in flags:
+        flags["upstreams"] = list(flags["upstreams"])
+    return resolve(flags, config)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cacheproxy")
+def cli() -> None:
+    """A caching sidecar between any OpenAI client and any OpenAI-compatible backend.
+
+    \b
+    Start it before a backend, then point clients at it:
+      cacheproxy serve --upstream http://127.0.0.1:8000
+      export OPENAI_BASE_URL=http://127.0.0.1:8800/v1
+    """
+
+
+@cli.command()
+@_configured
+def serve(**options: Any) -> None:
+    """Run the proxy."""
+    resolved = _resolved(options)
+    from cacheproxy import wiring
+
+    wiring.run(resolved.settings)
+
+
+@cli.command()
+@_configured
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(as_json: bool, **options: Any) -> None:
+    """Show the resolved configuration and where each value comes from; contradictions are errors."""
+    from cacheproxy import report
+
+    resolved = _resolved(options)
+    rows = report.configuration(resolved)
+    if as_json:
+        click.echo(json.dumps({"ok": True, "values": rows}, indent=2))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        click.echo(f"{row['name']:<{width}}  {json.dumps(row['value'], ensure_ascii=False)}  ({row['origin']})")
+    click.echo("ok")
+
+
+@cli.command()
+@_configured
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool, **options: Any) -> None:
+    """Look at everything the proxy needs: each is ok, or what to do is said. Exit code 1 if something is not."""
+    from cacheproxy import report
+
+    resolved = _resolved(options)
+    findings = report.examine(resolved.settings)
+    ok = all(finding["ok"] for finding in findings)
+    if as_json:
+        click.echo(json.dumps({"ok": ok, "findings": findings}, indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{'ok  ' if finding['ok'] else 'FAIL'}  {finding['part']}: {finding['message']}")
+    sys.exit(0 if ok else 1)
+
+
+def main() -> None:
+    """The ``cacheproxy`` command. Exit code 2: the configuration or the call is wrong, said in one line."""
+    try:
+        cli(standalone_mode=False)
+    except ConfigurationError as error:
+        click.echo(f"cacheproxy: {error}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)

@@ -1,0 +1,29 @@
+"""How long each stage of one request took."""
+
+from time import perf_counter
+
+
+class Stages:
+    """A stopwatch with laps. Milliseconds in the header, seconds everywhere else."""
+
+    __slots__ = ("_last", "began", "laps")
+
+    def __init__(self) -> None:
+        self.began = self._last = perf_counter()
+        self.laps: list[tuple[str, float]] = []
+
+    def lap(self, stage: str) -> None:
+        """The time since the last lap was spent in `stage`."""
+        now = perf_counter()
+        self.laps.append((stage, now - self._last))
+        self._last = now
+
+    @property
+    def total(self) -> float:
+        """Seconds since the request arrived."""
+        return perf_counter() - self.began
+
+    def server_timing(self) -> str:
+        """The value of ``Server-Timing`` (W3C): one entry a stage and ``total``, `dur` in milliseconds."""
+        laps = [f"{stage};dur={seconds * 1000:.3f}" for stage, seconds in self.laps]
+        return ", ".join([*laps, f"total;dur={self.total * 1000:.3f}"])

@@ -1,0 +1,135 @@
+"""The admin listener: health and metrics open, the rest behind the token as soon as one is set.
+
+Without a token it listens on loopback only, and then it answers only requests that a browser did not make for
+another site: a foreign `Origin`, or a `Host` that is no loopback name, is refused.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from aiohttp import web
+
+from cacheproxy.core.hosts import is_loopback
+from cacheproxy.ports import Book
+
+_OPEN = ("/livez", "/readyz", "/metrics")
+_PAGES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
+_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the admin listener serves from: counters, the redacted configuration, readiness, and the way to drain."""
+
+    book: Book
+    config: dict[str, Any]
+    ready: Callable[[], bool]
+    drain: Callable[[], None]
+    token: str | None
+
+
+def application(desk: Desk) -> web.Application:
+    """The admin application."""
+
+    async def livez(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        ready = desk.ready()
+        return web.Response(text="ok\n" if ready else "draining\n", status=200 if ready else 503)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(
+            body=desk.book.exposition(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        )
+
+    async def stats(_: web.Request) -> web.Response:
+        return _json(desk.book.summary())
+
+    async def config(_: web.Request) -> web.Response:
+        return _json(desk.config)
+
+    async def drain(_: web.Request) -> web.Response:
+        desk.drain()
+        return _json({"draining": True}, 202)
+
+    async def page(request: web.Request) -> web.Response:
+        name, kind = _PAGES[request.path]
+        body = resources.files("cacheproxy.http").joinpath("dashboard", name).read_bytes()
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    app = web.Application(middlewares=[_door(desk.token), _errors])
+    app.router.add_get("/livez", livez)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/metrics", metrics)
+    app.router.add_get("/admin/stats", stats)
+    app.router.add_get("/admin/config", config)
+    app.router.add_post("/admin/drain", drain)
+    for path in _PAGES:
+        app.router.add_get(path, page)
+    return app
+
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _door(token: str | None) -> Any:
+    @web.middleware
+    async def door(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if request.path not in _OPEN:
+            refusal = _refused(request, token)
+            if refusal is not None:
+                return refusal
+        response = await handler(request)
+        response.headers["Cache-Control"] = "private, no-store"
+        response.headers["Content-Security-Policy"] = _POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    return door
+
+
+def _refused(request: web.Request, token: str | None) -> web.Response | None:
+    if token is None:
+        return None if _is_local(request) else _error(403, "forbidden", "This page answers local requests only.")
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
+        return None
+    refusal = _error(401, "unauthorized", "Send the admin token: Authorization: Bearer <token>.")
+    refusal.headers["WWW-Authenticate"] = "Bearer"
+    return refusal
+
+
+def _is_local(request: web.Request) -> bool:
+    host = urlsplit(f"//{request.headers.get('Host', '')}")
+    origin = request.headers.get("Origin")
+    if origin is not None and urlsplit(origin).netloc != host.netloc:
+        return False
+    return is_loopback(host.hostname or "")
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status, "invalid_request")
+        return _error(error.status, code, error.reason)
+
+
+def _error(status: int, code: str, message: str) -> web.Response:
+    body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+    return _json(body, status)
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(value), status=status, content_type="application/json")

@@ -1,0 +1,213 @@
+"""The backends: which one takes a request, on which connection, and what is tried again.
+
+Tried again, once, and only while no byte of an answer has come: on a new connection when a kept one turned out to be
+closed, on another backend when this one could not be connected to. Never after a status, never a body that was
+streamed, never twice.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from cacheproxy.core import fields as http_fields
+from cacheproxy.core.model import Fields
+from cacheproxy.errors import AnswerError, UpstreamCut, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.http.connection import Connection, Dropped
+from cacheproxy.http.upstream import Upstream
+from cacheproxy.ports import Outbound
+
+log = logging.getLogger("cacheproxy.backend")
+
+PROBE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: to connect, to the first byte of an answer, between two reads of one."""
+
+    connect: float
+    first_byte: float
+    idle: float
+
+
+class Backends:
+    """All upstreams as one backend; replicas of the same service."""
+
+    def __init__(self, upstreams: list[Upstream], patience: Patience) -> None:
+        self._upstreams = upstreams
+        self._patience = patience
+        self._credit = dict.fromkeys(range(len(upstreams)), 0.0)
+
+    def __repr__(self) -> str:
+        return f"<Backends {self._upstreams!r}>"
+
+    async def send(self, request: Outbound) -> "Answering":
+        """Send and wait for the head. Raises `UpstreamUnreachable`, `UpstreamTimeout`."""
+        unreachable: set[Upstream] = set()
+        kept_allowed = request.body is None or isinstance(request.body, bytes)
+        upstream = self._choose(unreachable)
+        while True:
+            try:
+                connection, kept = await self._connect(upstream, kept_allowed)
+            except (OSError, TimeoutError) as error:
+                upstream.failed(error)
+                unreachable.add(upstream)
+                if len(unreachable) == len(self._upstreams):
+                    raise UpstreamUnreachable("No backend could be reached.") from error
+                upstream = self._choose(unreachable)
+                continue
+            try:
+                return await self._exchange(upstream, connection, request)
+            except Dropped as error:
+                if not kept:
+                    raise UpstreamUnreachable("The backend closed the connection without an answer.") from error
+                kept_allowed = False
+            except UpstreamCut as error:
+                raise UpstreamUnreachable("The backend's answer could not be read.") from error
+
+    async def probe(self, fields: Fields) -> int | None:
+        """The status that ``GET /v1/models`` has with the credential of `fields`; None if it could not be asked."""
+        credential = tuple(line for line in fields if line[0].lower() in http_fields.CREDENTIALS)
+        request = Outbound("GET", b"/v1/models", ((b"Accept", b"application/json"), *credential), None)
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                reply = await self.send(request)
+        except (AnswerError, TimeoutError):
+            return None
+        reply.close()
+        return reply.status
+
+    async def close(self) -> None:
+        """Close the idle connections."""
+        for upstream in self._upstreams:
+            upstream.close()
+
+    def _choose(self, unreachable: set[Upstream]) -> Upstream:
+        """Smooth weighted round-robin over those not yet found unreachable, resting ones only if there is no other."""
+        now = asyncio.get_running_loop().time()
+        able = [i for i, u in enumerate(self._upstreams) if u not in unreachable]
+        able = [i for i in able if self._upstreams[i].resting_until <= now] or able
+        if len(able) == 1:
+            return self._upstreams[able[0]]
+        for i in able:
+            self._credit[i] += self._upstreams[i].weight
+        best = max(able, key=lambda i: self._credit[i])
+        self._credit[best] -= sum(self._upstreams[i].weight for i in able)
+        return self._upstreams[best]
+
+    async def _connect(self, upstream: Upstream, kept_allowed: bool) -> tuple[Connection, bool]:
+        connection = upstream.take() if kept_allowed else None
+        if connection is not None:
+            return connection, True
+        async with asyncio.timeout(self._patience.connect):
+            return await upstream.connect(), False
+
+    async def _exchange(self, upstream: Upstream, connection: Connection, request: Outbound) -> "Answering":
+        head, chunked = _request_head(upstream, request)
+        pump: asyncio.Task[None] | None = None
+        body = request.body
+        connection.start(head + body if isinstance(body, bytes) else head, head_only=request.method == "HEAD")
+        if body is not None and not isinstance(body, bytes):
+            pump = asyncio.get_running_loop().create_task(_pump(body, connection, chunked))
+        try:
+            await connection.head(self._patience.first_byte)
+        except BaseException:
+            if pump is not None:
+                pump.cancel()
+            connection.abort()
+            raise
+        return Answering(upstream, connection, pump, self._patience.idle)
+
+
+class Answering:
+    """A reply whose head has come (the `Reply` of ports.py)."""
+
+    def __init__(
+        self, upstream: Upstream, connection: Connection, pump: asyncio.Task[None] | None, idle: float
+    ) -> None:
+        self.status = connection.status
+        self.phrase = connection.phrase
+        self.fields = connection.fields
+        self.connection = connection
+        self._upstream = upstream
+        self._pump = pump
+        self._idle = idle
+        self._open = True
+
+    def __repr__(self) -> str:
+        return f"<Answering {self.status} {'open' if self._open else 'closed'} {self.connection!r}>"
+
+    @property
+    def ended(self) -> bool:
+        return not self._open or self.connection.ended
+
+    async def read(self) -> bytes:
+        if not self._open:
+            return b""
+        try:
+            return await self.connection.read(self._idle)
+        except Dropped as error:
+            raise UpstreamCut("the connection ended inside the answer") from error
+        except UpstreamTimeout:
+            self.connection.abort()
+            raise
+
+    async def settle(self, seconds: float) -> bool:
+        return not self._open or await self.connection.settle(seconds)
+
+    def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        sent = self._pump is None or self._pump.done()
+        if self._pump is not None:
+            self._pump.cancel()
+        if sent and self.connection.reusable:
+            self._upstream.give(self.connection)
+        else:
+            self.connection.abort()
+
+
+def _request_head(upstream: Upstream, request: Outbound) -> tuple[bytes, bool]:
+    """The request line and fields for `upstream`, and whether the body goes in chunks. Every field that is not the
+    host or the framing goes as it came, where it came."""
+    body = request.body
+    length = b"%d" % len(body) if isinstance(body, bytes) else None
+    lines: list[tuple[bytes, bytes]] = []
+    has_host = stated = False
+    for name, value in request.fields:
+        low = name.lower()
+        if low == b"host":
+            if has_host:
+                continue
+            has_host, value = True, upstream.host_field
+        elif low == b"content-length":
+            if stated:
+                continue
+            stated, value = True, length or value
+        lines.append((name, value))
+    if not has_host:
+        lines.insert(0, (b"Host", upstream.host_field))
+    chunked = False
+    if not stated and length is not None:
+        lines.append((b"Content-Length", length))
+    elif not stated and body is not None:
+        chunked = True
+        lines.append((b"Transfer-Encoding", b"chunked"))
+    target = upstream.path + request.target if request.target.startswith(b"/") else request.target
+    line = b"%b %b HTTP/1.1\r\n" % (request.method.encode("ascii"), target)
+    return line + http_fields.render(tuple(lines)) + b"\r\n", chunked
+
+
+async def _pump(body: AsyncIterator[bytes], connection: Connection, chunked: bool) -> None:
+    """Send a body as it arrives. If it breaks off, so does the request: the backend must not take it for whole."""
+    try:
+        async for data in body:
+            connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
+            await connection.drain()
+        if chunked:
+            connection.write(b"0\r\n\r\n")
+    except Exception as error:
+        log.debug("request body broke off: %s", type(error).__name__)
+        connection.abort()

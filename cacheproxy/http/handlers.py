@@ -1,0 +1,180 @@
+"""The proxy listener's handler: an aiohttp request in, bytes on the socket out.
+
+Heads are written as they came from the backend, byte for byte, so aiohttp's own response writer is not used. Leaving
+callers cancel the handler; everything it holds is let go in `finally`.
+"""
+
+import asyncio
+import logging
+import time
+from email.utils import formatdate
+from typing import Any
+
+from aiohttp.web import BaseRequest, StreamResponse
+
+from cacheproxy.engine.pipeline import Pipeline
+from cacheproxy.engine.served import Served
+from cacheproxy.errors import AnswerError, Draining, InvalidRequest, UpstreamCut, UpstreamTimeout
+from cacheproxy.http import limits
+from cacheproxy.http.incoming import Incoming
+from cacheproxy.http.tunnel import Tunnel, is_websocket
+from cacheproxy.ports import Journal
+
+log = logging.getLogger("cacheproxy.http")
+
+BODYLESS = (204, 304)
+
+
+class Written(StreamResponse):
+    """Tells aiohttp that the response has been written already."""
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        super().__init__()
+        self._keep_alive = keep_alive
+
+    async def prepare(self, request: Any) -> None:
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        return None
+
+
+KEEP = Written(keep_alive=True)
+CLOSE = Written(keep_alive=False)
+
+
+class Proxy:
+    """Answers every request of the proxy listener."""
+
+    def __init__(self, pipeline: Pipeline, tunnel: Tunnel, journal: Journal, body_limit: int) -> None:
+        self._pipeline = pipeline
+        self._tunnel = tunnel
+        self._journal = journal
+        self._limit = body_limit
+        self._date = (0, b"")
+        self.draining = False
+        self.refusing = False
+        self.running = 0
+
+    async def __call__(self, request: BaseRequest) -> StreamResponse:
+        self.running += 1
+        try:
+            return await self._answer(request)
+        finally:
+            self.running -= 1
+
+    async def _answer(self, request: BaseRequest) -> StreamResponse:
+        target = request.raw_path.encode("utf-8", "surrogateescape")
+        call = Incoming(request, target, self._limit)
+        try:
+            limits.check(request.method, request.version, target, call.fields)
+            if self.refusing:
+                raise Draining("The proxy is shutting down.")
+            if is_websocket(call.method, call.fields):
+                return await self._upgrade(request, call)
+            served = await self._pipeline.answer(call)
+        except AnswerError as error:
+            return await self._error(request, error)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception:
+            log.exception("a request failed inside the proxy")
+            return await self._error(request, AnswerError("The proxy failed."))
+        try:
+            return await self._write(request, served)
+        finally:
+            await served.close()
+
+    async def _upgrade(self, request: BaseRequest, call: Incoming) -> StreamResponse:
+        served = await self._tunnel.open(request, call)
+        if served is None:
+            return CLOSE
+        try:
+            return await self._write(request, served, close=True)
+        finally:
+            await served.close()
+
+    async def _error(self, request: BaseRequest, error: AnswerError) -> StreamResponse:
+        self._journal.count("error", error.code)
+        body = limits.error_body(error)
+        served = Served(error.status, b"", limits.error_lines(error), body, len(body))
+        close = isinstance(error, InvalidRequest) or not request.content.is_eof()
+        return await self._write(request, served, close=close)
+
+    async def _write(self, request: BaseRequest, served: Served, *, close: bool = False) -> StreamResponse:
+        modern = request.version >= (1, 1)
+        bodyless = request.method == "HEAD" or served.status in BODYLESS
+        chunked = modern and not bodyless and (served.chunked or served.length is None)
+        keep = request.keep_alive and not close and not self.draining
+        keep = keep and (modern or bodyless or served.length is not None)
+        head = self._head(served, modern=modern, chunked=chunked, keep=keep)
+        transport = request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client left")
+        body = served.body
+        if isinstance(body, bytes):
+            if bodyless:
+                transport.write(head)
+            elif chunked:
+                transport.write(b"%b%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body))
+            else:
+                transport.write(head + body)
+            await request.writer.drain()
+            return KEEP if keep else CLOSE
+        transport.write(head)
+        left = served.length
+        try:
+            async for data in body:
+                if not data:
+                    continue
+                if transport.is_closing():
+                    raise ConnectionResetError("the client left")
+                transport.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
+                left = None if left is None else left - len(data)
+                if request.protocol.writing_paused:
+                    await request.writer.drain()
+        except (UpstreamCut, UpstreamTimeout) as error:
+            log.info("an answer broke off: %s", error)
+            self._cut(request, chunked=chunked or left is not None)
+            return CLOSE
+        if chunked:
+            transport.write(b"0\r\n\r\n")
+        return KEEP if keep else CLOSE
+
+    def _cut(self, request: BaseRequest, *, chunked: bool) -> None:
+        """End the connection so that the client sees an answer that is not whole."""
+        transport = request.transport
+        if transport is None:
+            return
+        if chunked:
+            request.protocol.force_close()  # what was written still goes out; the framing shows the cut
+        else:
+            transport.abort()
+
+    def _head(self, served: Served, *, modern: bool, chunked: bool, keep: bool) -> bytes:
+        phrase = served.phrase or _PHRASES.get(served.status, b"")
+        parts = [b"HTTP/1.%d %d %b\r\n" % (1 if modern else 0, served.status, phrase), served.lines]
+        if not served.dated:
+            parts.append(self._date_line())
+        if chunked:
+            parts.append(b"Transfer-Encoding: chunked\r\n")
+        elif served.length is not None and served.status != 204:
+            parts.append(b"Content-Length: %d\r\n" % served.length)
+        if not keep:
+            parts.append(b"Connection: close\r\n")
+        elif not modern:
+            parts.append(b"Connection: keep-alive\r\n")
+        parts.append(b"\r\n")
+        return b"".join(parts)
+
+    def _date_line(self) -> bytes:
+        now = int(time.time())
+        if self._date[0] != now:
+            self._date = (now, f"Date: {formatdate(now, usegmt=True)}\r\n".encode("ascii"))
+        return self._date[1]
+
+
+_PHRASES = {
+    400: b"Bad Request", 413: b"Content Too Large", 415: b"Unsupported Media Type", 500: b"Internal Server Error",
+    502: b"Bad Gateway", 503: b"Service Unavailable", 504: b"Gateway Timeout",
+}  # fmt: skip

@@ -1,0 +1,65 @@
+"""A request of aiohttp's server as the engine's `Call`."""
+
+from collections.abc import AsyncIterator
+
+from aiohttp.web import BaseRequest
+
+from cacheproxy.core import fields as http_fields
+from cacheproxy.engine.profile import Stages
+from cacheproxy.errors import RequestTooLarge
+
+SMALL = 64 * 1024
+"""A body of a stated length up to this is read before it is forwarded, so that it can be sent again if the kept
+connection to the backend turns out to be closed."""
+
+
+class Incoming:
+    """One request; its body is read at most once."""
+
+    def __init__(self, request: BaseRequest, target: bytes, body_limit: int) -> None:
+        self.method = request.method
+        self.target = target
+        self.fields = request.raw_headers
+        self.stages = Stages()
+        self._request = request
+        self._limit = body_limit
+
+    async def whole(self) -> bytes:
+        stated = self._request.content_length
+        if stated is not None and stated > self._limit:
+            raise self._too_large()
+        content = self._request.content
+        if content.is_eof():
+            data = content.read_nowait()
+            if len(data) > self._limit:
+                raise self._too_large()
+            return data
+        self._continue()
+        parts: list[bytes] = []
+        size = 0
+        while data := await content.readany():
+            size += len(data)
+            if size > self._limit:
+                raise self._too_large()
+            parts.append(data)
+        return b"".join(parts)
+
+    async def pieces(self) -> bytes | AsyncIterator[bytes] | None:
+        request = self._request
+        if not request.body_exists:
+            return None
+        stated = request.content_length
+        if stated is not None and stated <= SMALL:
+            return await self.whole()
+        self._continue()
+        return request.content.iter_any()
+
+    def _continue(self) -> None:
+        """Tell a client that waits for it to send its body (RFC 9110 section 10.1.1)."""
+        if b"100-continue" in http_fields.tokens(self.fields, b"expect") and self._request.version >= (1, 1):
+            transport = self._request.transport
+            if transport is not None and not self._request.content.total_raw_bytes:
+                transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _too_large(self) -> RequestTooLarge:
+        return RequestTooLarge(f"The request body is larger than {self._limit} bytes.")

@@ -1,0 +1,105 @@
+"""One backend: where it is, and its connections that wait for the next request."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections import deque
+from urllib.parse import urlsplit
+
+import aiohappyeyeballs
+
+from cacheproxy.errors import ConfigurationError
+from cacheproxy.http.connection import Connection
+
+log = logging.getLogger("cacheproxy.backend")
+
+IDLE_SECONDS = 55.0
+"""How long a connection is kept for the next request; below the usual minute of servers and balancers."""
+IDLE_LIMIT = 256
+REST_SECONDS = 1.0
+"""How long a backend that could not be connected to is passed over while there are others."""
+
+
+class Upstream:
+    """A backend at `url`, with or without a trailing ``/v1``."""
+
+    def __init__(self, url: str, weight: float = 1.0) -> None:
+        parts = urlsplit(url if "://" in url else "http://" + url)
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise ConfigurationError(f"upstream {url!r}: {error}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ConfigurationError(f"upstream {url!r} is not a URL such as http://127.0.0.1:8000")
+        if parts.username or parts.password:
+            raise ConfigurationError("an upstream's URL must not carry a user or password; clients send their own")
+        self.weight = weight
+        self.host = parts.hostname
+        self.tls = parts.scheme == "https"
+        self.port = port or (443 if self.tls else 80)
+        path = parts.path.rstrip("/")
+        self.path = (path[: -len("/v1")] if path.endswith("/v1") else path).encode("ascii", "replace")
+        self.host_field = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
+        self.resting_until = 0.0
+        self._context: ssl.SSLContext | None = None
+        self._idle: deque[tuple[float, Connection]] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Upstream {self.url} {len(self._idle)} idle>"
+
+    @property
+    def url(self) -> str:
+        """The URL in one spelling."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{self.path.decode()}"
+
+    async def connect(self) -> Connection:
+        """A new connection. Raises `OSError`."""
+        loop = asyncio.get_running_loop()
+        if self.tls and self._context is None:
+            self._context = await loop.run_in_executor(None, ssl.create_default_context)
+        addresses = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        sock = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=0.25)
+        try:
+            _, connection = await loop.create_connection(
+                lambda: Connection(loop),
+                sock=sock,
+                ssl=self._context if self.tls else None,
+                server_hostname=self.host if self.tls else None,
+            )
+        except BaseException:
+            sock.close()
+            raise
+        if self.resting_until:
+            self.resting_until = 0.0
+            log.warning("backend %s is reachable again", self.url)
+        return connection
+
+    def failed(self, error: BaseException) -> None:
+        """It could not be connected to: pass it over for a moment if there are others."""
+        if not self.resting_until:
+            log.warning("backend %s cannot be reached: %s", self.url, error or type(error).__name__)
+        self.resting_until = asyncio.get_running_loop().time() + REST_SECONDS
+
+    def take(self) -> Connection | None:
+        """A kept connection that is still open, the one used last first."""
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            since, connection = self._idle.pop()
+            if connection.closed:
+                continue
+            if now - since <= IDLE_SECONDS:
+                return connection
+            connection.abort()
+        return None
+
+    def give(self, connection: Connection) -> None:
+        """Keep a connection whose exchange is over."""
+        self._idle.append((asyncio.get_running_loop().time(), connection))
+        if len(self._idle) > IDLE_LIMIT:
+            self._idle.popleft()[1].abort()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop()[1].abort()

@@ -1,0 +1,88 @@
+"""What ``check`` and ``doctor`` report, as plain data."""
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from cacheproxy.errors import AnswerError
+from cacheproxy.http.backend import Backends, Patience
+from cacheproxy.http.upstream import Upstream
+from cacheproxy.ports import Outbound
+from cacheproxy.settings import Resolved, Settings
+from cacheproxy.wiring import CACHE_FILE, redacted
+
+LEAST_FREE = 64 * 2**20
+
+
+def configuration(resolved: Resolved) -> list[dict[str, Any]]:
+    """Every value with its origin, secrets masked."""
+    rows = []
+    for group, value in redacted(resolved.settings).items():
+        members = value.items() if isinstance(value, dict) else [(None, value)]
+        for member, inner in members:
+            name = group if member is None else f"{group}.{member}"
+            rows.append({"name": name, "value": inner, "origin": resolved.origins.get(name, "default")})
+    return rows
+
+
+def examine(settings: Settings) -> list[dict[str, Any]]:
+    """What the proxy needs, part by part: {part, ok, message}."""
+    findings = [asyncio.run(_backend(upstream.url, settings)) for upstream in settings.upstreams]
+    findings.append(_disk(settings))
+    return findings
+
+
+def _finding(part: str, ok: bool, message: str) -> dict[str, Any]:
+    return {"part": part, "ok": ok, "message": message}
+
+
+async def _backend(url: str, settings: Settings) -> dict[str, Any]:
+    upstream = Upstream(url)
+    part = f"backend {upstream.url}"
+    backends = Backends([upstream], Patience(settings.limits.connect_timeout, 10.0, 10.0))
+    try:
+        reply = await backends.send(Outbound("GET", b"/v1/models", ((b"Accept", b"application/json"),), None))
+    except AnswerError as error:
+        return _finding(part, False, f"{error.message} Is it running, and is the URL right?")
+    reply.close()
+    await backends.close()
+    if reply.status in (401, 403):
+        return _finding(part, True, f"answers, and asks for a credential (GET /v1/models: {reply.status})")
+    if reply.status == 404:
+        return _finding(
+            part, True, "answers, but has no /v1/models: the last verdict on a credential holds for access.grace"
+        )
+    if reply.status >= 300:
+        return _finding(part, False, f"GET /v1/models gives {reply.status}; is this an OpenAI-compatible server?")
+    return _finding(part, True, f"answers (GET /v1/models: {reply.status})")
+
+
+def _disk(settings: Settings) -> dict[str, Any]:
+    if settings.store.data_dir == "none":
+        return _finding("disk", True, "not used: answers are kept in memory only and are gone after a restart")
+    directory = Path(settings.store.data_dir).absolute()
+    part = f"disk {directory}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = directory / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        return _finding(part, False, f"cannot be written ({error.strerror}); choose another --data-dir")
+    free = shutil.disk_usage(directory).free
+    if free < LEAST_FREE:
+        return _finding(part, False, f"only {free // 2**20} MiB free; make room or choose another --data-dir")
+    file = directory / CACHE_FILE
+    if file.exists():
+        try:
+            connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+            count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
+            connection.close()
+        except sqlite3.Error as error:
+            return _finding(
+                part, False, f"{CACHE_FILE} cannot be read ({error}); it will be set aside at the next start"
+            )
+        return _finding(part, True, f"{count} answers kept, {free // 2**30} GiB free")
+    return _finding(part, True, f"writable, {free // 2**30} GiB free")

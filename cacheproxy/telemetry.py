@@ -1,0 +1,96 @@
+"""Every metric, once: its name, its labels, its meaning. Labels come from closed lists only."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from cacheproxy.core.outcome import Outcome, Source
+
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+
+class Telemetry:
+    """The journal that counts (the `Journal` of ports.py)."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        registry = self.registry
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        self._requests = Counter(
+            "cacheproxy_requests", "Requests by where their answer came from and why not from the cache.",
+            ("source", "reason", "endpoint"), registry=registry,
+        )  # fmt: skip
+        self._seconds = Histogram(
+            "cacheproxy_request_head_seconds", "Seconds from a request's arrival to the head of its answer.",
+            ("source",), registry=registry, buckets=_BUCKETS,
+        )  # fmt: skip
+        self._events = {
+            "kept": Counter("cacheproxy_answers_kept", "Answers stored.", registry=registry),
+            "background_dropped": Counter(
+                "cacheproxy_background_dropped", "Background work not begun because there was too much.",
+                registry=registry,
+            ),
+        }  # fmt: skip
+        self._labelled = {
+            "not_kept": Counter(
+                "cacheproxy_answers_not_kept", "Answers not stored, by reason.", ("reason",), registry=registry
+            ),
+            "error": Counter("cacheproxy_errors", "Errors of ours, by code.", ("code",), registry=registry),
+            "trouble": Counter(
+                "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part",), registry=registry
+            ),
+        }
+        self._children: dict[tuple[str, str, str], Counter] = {}
+        self._sources = {source: self._seconds.labels(source.value) for source in Source}
+        self._gauges: dict[str, Callable[[], float]] = {}
+
+    def note(self, outcome: Outcome, endpoint: str, seconds: float) -> None:
+        reason = outcome.reason.word if outcome.reason is not None else ""
+        name = (outcome.source.value, reason, endpoint)
+        child = self._children.get(name)
+        if child is None:
+            child = self._children[name] = self._requests.labels(*name)
+        child.inc()
+        self._sources[outcome.source].observe(seconds)
+
+    def count(self, event: str, label: str = "") -> None:
+        if label:
+            self._labelled[event].labels(label).inc()
+        else:
+            self._events[event].inc()
+
+    def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        """Publish ``cacheproxy_<name>``, read when it is asked for."""
+        Gauge(f"cacheproxy_{name}", meaning, registry=self.registry).set_function(read)
+        self._gauges[name] = read
+
+    def exposition(self) -> bytes:
+        """The metrics in the Prometheus text format."""
+        return generate_latest(self.registry)
+
+    def summary(self) -> dict[str, object]:
+        """The counts as plain data."""
+        sources = dict.fromkeys((s.value for s in Source), 0)
+        reasons: dict[str, int] = {}
+        for sample in next(iter(self._requests.collect())).samples:
+            if sample.name.endswith("_total"):
+                sources[sample.labels["source"]] += int(sample.value)
+                if sample.labels["reason"]:
+                    reasons[sample.labels["reason"]] = reasons.get(sample.labels["reason"], 0) + int(sample.value)
+        looked = sources["HIT"] + sources["STALE"] + sources["MISS"]
+        served = sources["HIT"] + sources["STALE"]
+        not_kept = {
+            s.labels["reason"]: int(s.value)
+            for s in next(iter(self._labelled["not_kept"].collect())).samples
+            if s.name.endswith("_total")
+        }
+        return {
+            "requests": sources,
+            "reasons": reasons,
+            "not_kept": not_kept,
+            "hit_rate": served / looked if looked else None,
+            **{name: read() for name, read in self._gauges.items()},
+        }
