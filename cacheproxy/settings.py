@@ -71,7 +71,7 @@ class AdminSettings(_Model):
     """Address of the admin listener; anything but loopback needs a token."""
     port: Port = 8801
     """Port of the admin listener; 0 takes a free one."""
-    token: SecretStr | None = Field(None, min_length=8)
+    token: Annotated[SecretStr | None, Field(min_length=8)] = None
     """Bearer token for `/admin/*` and the page."""
 
 

@@ -36,7 +36,7 @@ from cacheproxy.telemetry import Telemetry
 log = logging.getLogger("cacheproxy")
 
 CACHE_FILE = "cache.sqlite3"
-SECRET_FILE = "secret"
+SECRET_FILE = "secret"  # noqa: S105 - a file name
 SWEEP_SECONDS = 30.0
 
 

@@ -135,20 +135,16 @@ def _chat_pieces(choice: Document) -> list[Document]:
     if isinstance(message.get("content"), str):
         opening["content"] = ""
     pieces: list[Document] = [{"delta": opening, "logprobs": None, "finish_reason": None}]
+    speaker = "content" if message.get("content") is not None else None
     for name in _SPOKEN:
         text = message.get(name)
-        if not isinstance(text, str):
-            if text is not None:
-                pieces.append({"delta": {name: text}, "logprobs": None, "finish_reason": None})
-            continue
-        told = logprobs if name == "content" or message.get("content") is None else None
-        for part in [text] if told is not None else _split(text):
-            pieces.append({"delta": {name: part}, "logprobs": told, "finish_reason": None})
-        if told is not None:
-            logprobs = None
-    for index, call in enumerate(message.get("tool_calls") or ()):
-        delta = {"tool_calls": [{"index": index, **call}]}
-        pieces.append({"delta": delta, "logprobs": None, "finish_reason": None})
+        # Token probabilities belong to the whole text, so it stays in one piece with them.
+        told = logprobs if text is not None and name == (speaker or name) else None
+        parts = [text] if told is not None or not isinstance(text, str) else _split(text)
+        pieces += [{"delta": {name: p}, "logprobs": told, "finish_reason": None} for p in parts if p is not None]
+        logprobs = None if told is not None else logprobs
+    calls = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or ())]
+    pieces += [{"delta": {"tool_calls": [call]}, "logprobs": None, "finish_reason": None} for call in calls]
     others = {n: v for n, v in choice.items() if n not in ("index", "message", "logprobs")}
     pieces.append({"delta": {}, "logprobs": logprobs, **others})
     return pieces

@@ -114,16 +114,18 @@ def _quotes(raw: bytes) -> int:
 
 
 def _has_huge_integer(raw: bytes) -> bool:
-    def too_long(text: str) -> int:
+    """Whether some integer in `raw` is beyond 64 bits."""
+    found = False
+
+    def note(text: str) -> int:
         nonlocal found
-        digits = text.lstrip("-")
-        if len(digits) >= 19 and not -(2**63) <= int(text[:32]) < 2**64:
+        # 19 digits or fewer always fit; the length is looked at first since a number may have millions of digits.
+        if len(text) > 21 or (len(text) > 18 and not -(2**63) <= int(text) < 2**64):
             found = True
         return 0
 
-    found = False
     try:
-        json.loads(raw, parse_int=too_long)
+        json.loads(raw, parse_int=note)
     except (ValueError, RecursionError):
         return True
     return found

@@ -63,23 +63,16 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
             _directives(value.decode("latin-1"), draft)
     if not values(fields, b"cache-control") and b"no-cache" in [v.strip().lower() for v in values(fields, b"pragma")]:
         draft.flags.add("no-cache")  # RFC 9111 section 5.4
-    ttl: float | None = None
-    for value in values(fields, b"x-cache-ttl"):
-        text = value.decode("latin-1").strip()
-        if not _SECONDS.fullmatch(text):
-            return BadControl("X-Cache-TTL", "a number of seconds, 0 or more")
-        ttl = min(float(text), ttl) if ttl is not None else float(text)
     namespace = _name(b", ".join(values(fields, b"x-cache-namespace")))
-    knowledge = _names(b",".join(values(fields, b"x-cache-kb")))
     if namespace is None:
         return BadControl("X-Cache-Namespace", f"percent-encoded UTF-8 of at most {MAX_NAME_BYTES} bytes")
+    knowledge = _names(b",".join(values(fields, b"x-cache-kb")))
     if knowledge is None:
         return BadControl("X-Cache-KB", f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
+    bad = _lifetime(fields, draft) or (None if body_field is None else _litellm(body_field, draft))
+    if bad is not None:
+        return bad
     if body_field is not None:
-        bad = _litellm(body_field, draft)
-        if bad is not None:
-            return bad
-        ttl = min(t for t in (ttl, draft.numbers.get("ttl")) if t is not None) if "ttl" in draft.numbers else ttl
         namespace = "\0".join(n for n in (namespace, body_field.get("namespace")) if n)
     return Controls(
         no_cache="no-cache" in draft.flags,
@@ -88,10 +81,19 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
         max_age=draft.numbers.get("max-age"),
         min_fresh=draft.numbers.get("min-fresh"),
         max_stale=draft.numbers.get("max-stale"),
-        ttl=ttl,
+        ttl=draft.numbers.get("ttl"),
         namespace=namespace,
         knowledge=knowledge,
     )
+
+
+def _lifetime(fields: Fields, draft: _Draft) -> BadControl | None:
+    for value in values(fields, b"x-cache-ttl"):
+        text = value.decode("latin-1").strip()
+        if not _SECONDS.fullmatch(text):
+            return BadControl("X-Cache-TTL", "a number of seconds, 0 or more")
+        draft.tighten("ttl", float(text))
+    return None
 
 
 def _directives(text: str, draft: _Draft) -> None:

@@ -20,7 +20,7 @@ def judge(entry: Entry, controls: Controls, now: float) -> Freshness:
     if now >= entry.expires_at:
         return Freshness.EXPIRED
     age = max(0.0, now - entry.stored_at)
-    if controls.max_age is not None and age > controls.max_age or controls.max_age == 0:
+    if controls.max_age is not None and (age > controls.max_age or controls.max_age == 0):
         return Freshness.TOO_OLD
     left = entry.fresh_until - now
     if controls.min_fresh is not None and left < controls.min_fresh:
@@ -31,6 +31,6 @@ def judge(entry: Entry, controls: Controls, now: float) -> Freshness:
 
 
 def lifetime(ttl: float, spread: float) -> float:
-    """A lifetime for `ttl` seconds, moved by up to 10 % by `spread` (−1…1), so that what was stored together does
+    """A lifetime for `ttl` seconds, moved by up to 10 % by `spread` (-1 to 1), so that what was stored together does
     not end together."""
     return ttl * (1.0 + 0.1 * max(-1.0, min(1.0, spread)))

@@ -5,7 +5,6 @@ out or added, except the split into pieces that a stream needs.
 """
 
 import re
-from typing import Any
 
 import orjson
 

@@ -1,7 +1,7 @@
-"""One request's way, top to bottom.
+r"""One request's way, top to bottom.
 
 refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
-                                 \\-> backend -> recorded while it passes -> proven complete? -> kept
+                                 \-> backend -> recorded while it passes -> proven complete? -> kept
 """
 
 from dataclasses import dataclass

@@ -174,21 +174,20 @@ def _request_head(upstream: Upstream, request: Outbound) -> tuple[bytes, bool]:
     host or the framing goes as it came, where it came."""
     body = request.body
     length = b"%d" % len(body) if isinstance(body, bytes) else None
+    ours = {b"host": upstream.host_field, b"content-length": length}
     lines: list[tuple[bytes, bytes]] = []
-    has_host = stated = False
+    written: set[bytes] = set()
     for name, value in request.fields:
         low = name.lower()
-        if low == b"host":
-            if has_host:
-                continue
-            has_host, value = True, upstream.host_field
-        elif low == b"content-length":
-            if stated:
-                continue
-            stated, value = True, length or value
-        lines.append((name, value))
-    if not has_host:
+        if low in ours:
+            if low not in written:
+                lines.append((name, ours[low] or value))
+            written.add(low)
+        else:
+            lines.append((name, value))
+    if b"host" not in written:
         lines.insert(0, (b"Host", upstream.host_field))
+    stated = b"content-length" in written
     chunked = False
     if not stated and length is not None:
         lines.append((b"Content-Length", length))
@@ -204,10 +203,12 @@ async def _pump(body: AsyncIterator[bytes], connection: Connection, chunked: boo
     """Send a body as it arrives. If it breaks off, so does the request: the backend must not take it for whole."""
     try:
         async for data in body:
+            if not data:
+                continue  # an empty chunk would end the body
             connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
             await connection.drain()
         if chunked:
             connection.write(b"0\r\n\r\n")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever the client's side raises
         log.debug("request body broke off: %s", type(error).__name__)
         connection.abort()

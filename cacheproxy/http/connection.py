@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
     # --- asyncio's side ------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
 
     def data_received(self, data: bytes) -> None:
         if self.upgraded_tail is not None:
@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade as upgrade:
             self.upgraded_tail = data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
-            if self._complete:
+            if self._framed():
                 self._keep_alive = False
             else:
                 self._fail(UpstreamCut(f"the answer is not HTTP: {error}"))
@@ -197,6 +197,9 @@ class Connection(asyncio.Protocol):
             except (UpstreamCut, Dropped):
                 return True  # the next read tells
         return True
+
+    def _framed(self) -> bool:
+        return self._complete
 
     @property
     def ended(self) -> bool:

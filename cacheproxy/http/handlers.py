@@ -7,6 +7,7 @@ callers cancel the handler; everything it holds is let go in `finally`.
 import asyncio
 import logging
 import time
+from collections.abc import AsyncGenerator
 from email.utils import formatdate
 from typing import Any
 
@@ -32,10 +33,10 @@ class Written(StreamResponse):
         super().__init__()
         self._keep_alive = keep_alive
 
-    async def prepare(self, request: Any) -> None:
+    async def prepare(self, request: Any) -> None:  # noqa: ARG002
         return None
 
-    async def write_eof(self, data: bytes = b"") -> None:
+    async def write_eof(self, data: bytes = b"") -> None:  # noqa: ARG002
         return None
 
 
@@ -122,31 +123,34 @@ class Proxy:
             await request.writer.drain()
             return KEEP if keep else CLOSE
         transport.write(head)
-        left = served.length
         try:
-            async for data in body:
-                if not data:
-                    continue
-                if transport.is_closing():
-                    raise ConnectionResetError("the client left")
-                transport.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
-                left = None if left is None else left - len(data)
-                if request.protocol.writing_paused:
-                    await request.writer.drain()
+            await self._relay(request, body, chunked=chunked)
         except (UpstreamCut, UpstreamTimeout) as error:
             log.info("an answer broke off: %s", error)
-            self._cut(request, chunked=chunked or left is not None)
+            self._cut(request, framed=chunked or served.length is not None)
             return CLOSE
-        if chunked:
-            transport.write(b"0\r\n\r\n")
         return KEEP if keep else CLOSE
 
-    def _cut(self, request: BaseRequest, *, chunked: bool) -> None:
+    async def _relay(self, request: BaseRequest, body: AsyncGenerator[bytes, None], *, chunked: bool) -> None:
+        """Write a body as it comes; the client's pace is the backend's."""
+        transport, protocol = request.transport, request.protocol
+        async for data in body:
+            if not data:
+                continue
+            if transport is None or transport.is_closing():
+                raise ConnectionResetError("the client left")
+            transport.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
+            if protocol.writing_paused:
+                await request.writer.drain()
+        if chunked and transport is not None:
+            transport.write(b"0\r\n\r\n")
+
+    def _cut(self, request: BaseRequest, *, framed: bool) -> None:
         """End the connection so that the client sees an answer that is not whole."""
         transport = request.transport
         if transport is None:
             return
-        if chunked:
+        if framed:
             request.protocol.force_close()  # what was written still goes out; the framing shows the cut
         else:
             transport.abort()

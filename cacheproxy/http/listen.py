@@ -20,8 +20,13 @@ class _Connection(RequestHandler):
     __slots__ = ()
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
     ) -> web.StreamResponse:
+        del request, exc, message  # nothing of them is told
         error = InvalidRequest("The HTTP message could not be parsed.")
         response = web.Response(status=status, body=limits.error_body(error), content_type="application/json")
         response.headers["Cache-Control"] = "private, no-store"

@@ -39,7 +39,7 @@ class Upstream:
         self.tls = parts.scheme == "https"
         self.port = port or (443 if self.tls else 80)
         path = parts.path.rstrip("/")
-        self.path = (path[: -len("/v1")] if path.endswith("/v1") else path).encode("ascii", "replace")
+        self.path = path.removesuffix("/v1").encode("ascii", "replace")
         self.host_field = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
         self.resting_until = 0.0
         self._context: ssl.SSLContext | None = None
