@@ -161,7 +161,7 @@ class Pipeline:
             entry_id=key.entry_id(entry.key),
         )
         answer = self._replays.render(entry, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage)
-        return self._voice.hit(call.stages, outcome, answer, now)
+        return self._voice.hit(call.stages, outcome, answer, entry.endpoint, now)
 
 
 def _wishes(call_fields: Fields, body_field: object) -> Controls:

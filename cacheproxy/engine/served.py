@@ -47,7 +47,7 @@ class Voice:
         self._journal = journal
         self._hide = hide_hits
 
-    def hit(self, stages: Stages, outcome: Outcome, answer: Answer, now: float) -> Served:
+    def hit(self, stages: Stages, outcome: Outcome, answer: Answer, endpoint: Endpoint, now: float) -> Served:
         """A stored answer, with an id and time of its own."""
         unique = uuid4().hex
         body = replay.refresh(answer, unique, int(now))
@@ -56,7 +56,7 @@ class Voice:
         lines.append(b"\r\nCache-Control: private, no-store\r\nVary: Authorization\r\n")
         if stream:
             lines.append(b"X-Accel-Buffering: no\r\n")
-        lines.append(self.ours(stages, outcome, "", tier=True))
+        lines.append(self.ours(stages, outcome, endpoint, tier=True))
         return Served(200, b"OK", b"".join(lines), body, len(body), chunked=stream)
 
     def relayed(self, stages: Stages, outcome: Outcome, endpoint: Endpoint | None, fields: Fields) -> bytes:

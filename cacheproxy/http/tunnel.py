@@ -23,10 +23,10 @@ from cacheproxy.ports import Outbound
 class _Side(asyncio.Protocol):
     """One end of a tunnel: what it reads goes to the other end's transport; a full one stops the reading here."""
 
-    def __init__(self, own: asyncio.Transport, other: asyncio.Transport, over: asyncio.Event) -> None:
-        self._own = own
+    def __init__(self, other: asyncio.Transport, over: asyncio.Event, ended: "set[_Side]") -> None:
         self._other = other
         self._over = over
+        self._ended = ended
         self.lost = False
         self.why: BaseException | None = None
 
@@ -43,10 +43,13 @@ class _Side(asyncio.Protocol):
             self._other.resume_reading()
 
     def eof_received(self) -> bool:
-        if self._other.can_write_eof():
-            self._other.write_eof()
-            return True
-        return False
+        """One direction is over; the other may go on, and when both are the tunnel is."""
+        self._ended.add(self)
+        if len(self._ended) == 2 or not self._other.can_write_eof():
+            self._other.close()
+            return False
+        self._other.write_eof()
+        return True
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.lost, self.why = True, exc
@@ -101,12 +104,12 @@ class Tunnel:
         client, backend = request.transport, reply.connection.transport
         if client is None or backend is None:
             raise ConnectionResetError("one end left")
-        over = asyncio.Event()
+        over, ended = asyncio.Event(), set[_Side]()
         protocol = request.protocol
         client.write(_switch(reply.fields, reply.phrase) + (reply.connection.upgraded_tail or b""))
-        backend.set_protocol(_Side(backend, client, over))
+        backend.set_protocol(_Side(client, over, ended))
         protocol.set_parser(_Inward(backend))  # type: ignore[arg-type] # hands over what came behind the handshake
-        side = _Side(client, backend, over)
+        side = _Side(backend, over, ended)
         client.set_protocol(side)
         try:
             await over.wait()

@@ -21,7 +21,7 @@ log = logging.getLogger("cacheproxy.store")
 
 APPLICATION_ID = 0x43505831
 SCHEMA_VERSION = 1
-LINGER = 0.02
+LINGER = 0.005
 """Seconds the writer waits after the first entry of a batch for others to come."""
 
 _SCHEMA = """

@@ -223,7 +223,7 @@ class Backend:
             seen.body = await reader.readexactly(int(length))
         elif (seen.get(b"transfer-encoding") or b"").lower() == b"chunked":
             seen.chunked = True
-            while size := int((await reader.readline()).split(b";")[0], 16):
+            while size := int((await reader.readuntil(b"\n")).split(b";")[0], 16):
                 seen.body += await reader.readexactly(size)
                 await reader.readexactly(2)
             while (await reader.readline()) not in (b"\r\n", b""):
