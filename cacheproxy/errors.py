@@ -47,7 +47,7 @@ class InvalidHeader(_RequestError):
 class InvalidRequest(_RequestError):
     """The HTTP message itself is not acceptable."""
 
-    status, code = 400, "invalid_request"
+    status, code = 400, "invalid_header"
 
 
 class RequestTooLarge(_RequestError):

@@ -99,8 +99,11 @@ class Proxy:
         self._journal.count("error", error.code)
         body = limits.error_body(error)
         served = Served(error.status, b"", limits.error_lines(error), body, len(body))
-        close = isinstance(error, InvalidRequest) or not request.content.is_eof()
-        return await self._write(request, served, close=close)
+        refused = isinstance(error, InvalidRequest)
+        written = await self._write(request, served, close=refused or not request.content.is_eof())
+        if refused:
+            request.protocol.force_close()  # what follows on this connection is not to be read at all
+        return written
 
     async def _write(self, request: BaseRequest, served: Served, *, close: bool = False) -> StreamResponse:
         modern = request.version >= (1, 1)

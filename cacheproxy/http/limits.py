@@ -27,8 +27,9 @@ def check(method: str, version: tuple[int, int], target: bytes, fields: Fields) 
         raise InvalidRequest("Header names that imitate framing are refused.")
     if names.count(b"host") > 1:
         raise InvalidRequest("More than one Host header.")
-    if b"transfer-encoding" in names and (version == (1, 0) or b"content-length" in names):
-        raise InvalidRequest("Transfer-Encoding is not allowed here.")
+    codings = [value.strip().lower() for name, value in fields if name.lower() == b"transfer-encoding"]
+    if codings and (codings != [b"chunked"] or version == (1, 0) or b"content-length" in names):
+        raise InvalidRequest("Transfer-Encoding must be chunked, once, in HTTP/1.1, without a Content-Length.")
 
 
 def error_body(error: AnswerError) -> bytes:
