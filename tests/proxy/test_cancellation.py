@@ -204,3 +204,15 @@ async def test_a_caller_that_leaves_at_the_terminal_event_leaves_the_answer(tmp_
     await fill.close(5)
     assert store.census().entries == 1
     assert (backend.replies[0].closed, budget.held) == (1, 0)
+
+
+@pytest.mark.parametrize("case", ["stream", "no-store"])
+async def test_an_answer_that_is_never_read_is_let_go(case):
+    """The caller left between the head and the first read: the generator has to clean up without having been read."""
+    pause = Pause()
+    body, pieces, _ = CASES[case]
+    fields, parts = pieces()
+    pipeline, backend, budget, *_ = build(pause, lambda: SlowReply(pause, fields, parts, cut=False))
+    served = await pipeline.answer(Arrived(pause, body))
+    await served.close()
+    assert (backend.replies[0].closed, budget.held) == (1, 0)
