@@ -31,6 +31,8 @@ def examine(settings: Settings) -> list[dict[str, Any]]:
     """What the proxy needs, part by part: {part, ok, message}."""
     findings = [asyncio.run(_backend(upstream.url, settings)) for upstream in settings.upstreams]
     findings.append(_disk(settings))
+    findings.append(_finding("redis", True, "not used: answers are kept by each proxy for itself"))
+    findings.append(_finding("model", True, "not used: no embedding model is needed to answer identical requests"))
     return findings
 
 

@@ -120,20 +120,23 @@ def _store(settings: Settings, clock: Clock, telemetry: Telemetry) -> tuple[Stor
 
 def _secret(path: Path) -> bytes:
     """The secret of a data directory, made on first use, for the owner's eyes only."""
-    try:
+    if path.exists():
         known = path.read_bytes()
         if len(known) == key.SECRET_BYTES:
             return known
         log.warning("%s is damaged; a new secret is made, what is stored under the old one will not be found", path)
-    except FileNotFoundError:
-        pass
-    fresh = secrets.token_bytes(key.SECRET_BYTES)
+        path.unlink()
     part = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(fresh)
-    part.replace(path)
-    return fresh
+        file.write(secrets.token_bytes(key.SECRET_BYTES))
+    try:
+        path.hardlink_to(part)  # never over the secret of another process that was first
+    except FileExistsError:
+        log.debug("another process made the secret of %s", path.parent)
+    finally:
+        part.unlink()
+    return path.read_bytes()
 
 
 def redacted(settings: Settings) -> dict[str, Any]:
