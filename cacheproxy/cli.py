@@ -1,6 +1,7 @@
 """The commands. Heavy imports stand inside the command that needs them."""
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def doctor(as_json: bool, **options: Any) -> None:
     from cacheproxy import report
 
     resolved = _resolved(options)
+    logging.disable(logging.CRITICAL)  # the findings say it
     findings = report.examine(resolved.settings)
     ok = all(finding["ok"] for finding in findings)
     if as_json:

@@ -47,7 +47,8 @@ async def _backend(url: str, settings: Settings) -> dict[str, Any]:
     try:
         reply = await backends.send(Outbound("GET", b"/v1/models", ((b"Accept", b"application/json"),), None))
     except AnswerError as error:
-        return _finding(part, False, f"{error.message} Is it running, and is the URL right?")
+        why = f" ({error.__cause__})" if error.__cause__ is not None else ""
+        return _finding(part, False, f"{error.message.rstrip('.')}{why}; is it running, and is the URL right?")
     reply.close()
     await backends.close()
     if reply.status in (401, 403):
