@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,16 @@ async def raw(port: int, data: bytes, *, pieces: float | None = None) -> bytes:
         return await asyncio.wait_for(reader.read(), 30)
     finally:
         writer.close()
+
+
+class Clock:
+    """A clock that a test moves: the wall clock stands still, the monotonic one is the machine's."""
+
+    def __init__(self) -> None:
+        self.time = 1_800_000_000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return time.monotonic()

@@ -18,7 +18,7 @@ _CONSTANT = frozenset({"id", "type", "role", "format", "index"})
 _SPOKEN = ("reasoning_content", "reasoning", "content", "refusal")
 _STREAM_ONLY = frozenset({"obfuscation"})
 _MOST_PIECES = 256
-_WORD = re.compile(r"\s*\S+|\s+\Z")
+_WORD = re.compile(r"\s*\S{1,12}|\s+\Z")
 
 Document = dict[str, Any]
 
@@ -26,18 +26,22 @@ Document = dict[str, Any]
 def assemble(chunks: list[Document], endpoint: Endpoint) -> Document:
     """The document that a stream of `chunks` amounts to."""
     document: Document = {"id": None, "object": _OBJECTS[endpoint], "created": None, "model": None, "choices": []}
+    told = {"object", "choices"}
     choices: dict[int, Document] = {}
     for chunk in chunks:
         for name, value in chunk.items():
-            if name in ("choices", "object") or name in _STREAM_ONLY or value is None:
+            if name in ("choices", "object") or name in _STREAM_ONLY or (name == "usage" and value is None):
                 continue
-            if name not in _FIRST_WINS or document.get(name) is None:
+            told.add(name)
+            if value is None:
+                document.setdefault(name, None)
+            elif name not in _FIRST_WINS or not document.get(name):
                 document[name] = value
         for piece in chunk.get("choices") or ():
             index = piece.get("index", 0)
-            _add_piece(choices.setdefault(index, _new_choice(index, endpoint)), piece)
+            _add_piece(choices.setdefault(index, _new_choice(index, endpoint)), piece, endpoint)
     document["choices"] = [_finished(choices[index], endpoint) for index in sorted(choices)]
-    return {name: value for name, value in document.items() if value is not None}
+    return {name: value for name, value in document.items() if name in told}
 
 
 def _new_choice(index: int, endpoint: Endpoint) -> Document:
@@ -45,16 +49,22 @@ def _new_choice(index: int, endpoint: Endpoint) -> Document:
     return {"index": index, **said, "finish_reason": None}
 
 
-def _add_piece(choice: Document, piece: Document) -> None:
+def _add_piece(choice: Document, piece: Document, endpoint: Endpoint) -> None:
+    spoken = "delta" if endpoint is Endpoint.CHAT else "text"
     for name, value in piece.items():
-        if name == "index" or value is None:
+        if name == "index" or (name == "message" and endpoint is Endpoint.CHAT):
             continue
-        if name == "delta":
-            _merge(choice["message"], value)
-        elif name == "text":
-            choice["text"] += value
+        if name == spoken:
+            if endpoint is Endpoint.CHAT:
+                _merge(choice["message"], value or {})
+            else:
+                choice["text"] += value or ""
+        elif value is None:
+            choice.setdefault(name, None)
         elif name == "logprobs":
-            _merge(choice.setdefault("logprobs", {}), value)
+            gathered = dict(choice.get(name) or {})
+            _merge(gathered, value)
+            choice[name] = gathered
         elif isinstance(value, list) and isinstance(choice.get(name), list):
             choice[name] = [*choice[name], *value]
         else:
@@ -69,7 +79,7 @@ def _finished(choice: Document, endpoint: Endpoint) -> Document:
             message["tool_calls"] = [
                 {n: v for n, v in c.items() if n != "index"} if isinstance(c, dict) else c for c in calls
             ]
-            message["content"] = message["content"] or None
+            message["content"] = message.get("content") or None
     return choice
 
 
@@ -130,37 +140,44 @@ def disassemble(document: Document, endpoint: Endpoint, *, with_usage: bool) -> 
 def _chat_pieces(choice: Document) -> list[Document]:
     message: Document = choice["message"]
     logprobs = choice.get("logprobs")
+    silent: Document = {"logprobs": None} if "logprobs" in choice else {}
     opening = {n: v for n, v in message.items() if n not in ("tool_calls", *_SPOKEN) or v is None}
     opening = {"role": "assistant", **opening}
     if isinstance(message.get("content"), str):
         opening["content"] = ""
-    pieces: list[Document] = [{"delta": opening, "logprobs": None, "finish_reason": None}]
+    pieces: list[Document] = [{"delta": opening, **silent, "finish_reason": None}]
     speaker = "content" if message.get("content") is not None else None
     for name in _SPOKEN:
         text = message.get(name)
         # Token probabilities belong to the whole text, so it stays in one piece with them.
         told = logprobs if text is not None and name == (speaker or name) else None
         parts = [text] if told is not None or not isinstance(text, str) else _split(text)
-        pieces += [{"delta": {name: p}, "logprobs": told, "finish_reason": None} for p in parts if p is not None]
+        if text == "" and name != "content":
+            parts = [text]  # the opening says an empty content already
+        told_here: Document = {"logprobs": told} if told is not None else silent
+        pieces += [{"delta": {name: p}, **told_here, "finish_reason": None} for p in parts if p is not None]
         logprobs = None if told is not None else logprobs
     calls = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or ())]
-    pieces += [{"delta": {"tool_calls": [call]}, "logprobs": None, "finish_reason": None} for call in calls]
+    pieces += [{"delta": {"tool_calls": [call]}, **silent, "finish_reason": None} for call in calls]
     others = {n: v for n, v in choice.items() if n not in ("index", "message", "logprobs")}
-    pieces.append({"delta": {}, "logprobs": logprobs, **others})
+    told_last: Document = {"logprobs": logprobs} if "logprobs" in choice else {}
+    pieces.append({"delta": {}, **told_last, **others})
     return pieces
 
 
 def _text_pieces(choice: Document) -> list[Document]:
     logprobs = choice.get("logprobs")
+    silent: Document = {"logprobs": None} if "logprobs" in choice else {}
     text = choice.get("text") or ""
     parts = [text] if logprobs is not None else _split(text)
-    pieces: list[Document] = [{"text": part, "logprobs": logprobs, "finish_reason": None} for part in parts]
+    told: Document = {"logprobs": logprobs} if "logprobs" in choice else {}
+    pieces: list[Document] = [{"text": part, **told, "finish_reason": None} for part in parts]
     others = {n: v for n, v in choice.items() if n not in ("index", "text", "logprobs")}
-    return [*pieces, {"text": "", "logprobs": None, **others}]
+    return [*pieces, {"text": "", **silent, **others}]
 
 
 def _split(text: str) -> list[str]:
-    """The text in at most 256 pieces that end at words; joined they are the text."""
+    """The text in at most 256 pieces, at words where it has them; joined they are the text."""
     words = _WORD.findall(text)
     step = -(-len(words) // _MOST_PIECES) or 1
     return ["".join(words[i : i + step]) for i in range(0, len(words), step)]

@@ -63,7 +63,7 @@ def read(raw: bytes) -> Body | None:
 def _second_opinion(raw: bytes) -> Body | None:
     """What the fast parser refuses may still be legal, or be what lenient backends take: forwarded, never keyed."""
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, parse_int=len)  # only whether it is legal counts; integers may have any length
     except RecursionError:
         return Body({}, Reason.UNKEYABLE)
     except ValueError:
@@ -77,7 +77,11 @@ def form(endpoint: Endpoint, raw: bytes, fields: dict[str, Any]) -> bytes | None
     `raw` is what `fields` was parsed from: the parser keeps the last of equal names and turns integers beyond
     64 bits into floating point numbers, and both show only in the bytes.
     """
-    if _quotes(raw) != _quotes(whole := orjson.dumps(fields)):
+    try:
+        whole = orjson.dumps(fields)
+    except orjson.JSONEncodeError:
+        return None  # nested deeper than can be written
+    if _quotes(raw) != _quotes(whole):
         return None
     if b"e+" in whole and _has_huge_integer(raw):
         return None

@@ -1,6 +1,7 @@
 """Entry <-> bytes: format version, echo of the key, checksum. Plain data in, plain data out; no code can hide in it."""
 
 import hashlib
+import math
 import struct
 
 import orjson
@@ -62,13 +63,19 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
             endpoint=Endpoint(facts["endpoint"]),
             model=str(facts["model"]),
             answer=answer,
-            stored_at=float(facts["stored_at"]),
-            fresh_until=float(facts["fresh_until"]),
-            expires_at=float(facts["expires_at"]),
-            took=float(facts["took"]),
+            stored_at=_seconds(facts["stored_at"]),
+            fresh_until=_seconds(facts["fresh_until"]),
+            expires_at=_seconds(facts["expires_at"]),
+            took=_seconds(facts["took"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _seconds(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type] # just looked at
+        raise ValueError("not a time")
+    return float(value)  # type: ignore[arg-type]
 
 
 def _line(text: str) -> str:

@@ -30,23 +30,26 @@ class Decoder:
 
 class _Step:
     def __init__(self, coding: bytes) -> None:
-        self._raw_allowed = coding == b"deflate"
-        self._inflate = zlib.decompressobj(wbits=15 if self._raw_allowed else 31)
-        self._used = False
+        # "deflate" is meant to be the zlib format (RFC 9110 section 8.4.1.2); some servers send it bare. Its first
+        # two bytes tell.
+        self._head: bytes | None = b"" if coding == b"deflate" else None
+        self._inflate = zlib.decompressobj(wbits=31)
 
     def feed(self, data: bytes, limit: int) -> bytes:
+        if self._head is not None:
+            data = self._head + data
+            if len(data) < 2:
+                self._head = data
+                return b""
+            is_zlib = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inflate = zlib.decompressobj(wbits=15 if is_zlib else -15)
+            self._head = None
         if not data:
             return b""
         try:
             plain = self._inflate.decompress(data, limit + 1)
         except zlib.error as error:
-            # "deflate" is meant to be the zlib format (RFC 9110 section 8.4.1.2); some servers send it bare.
-            if not self._raw_allowed or self._used:
-                raise BadCoding(str(error)) from None
-            self._inflate = zlib.decompressobj(wbits=-15)
-            self._used = True
-            return self.feed(data, limit)
-        self._used = True
+            raise BadCoding(str(error)) from None
         if len(plain) > limit or self._inflate.unused_data:
             raise BadCoding("larger than allowed" if len(plain) > limit else "bytes after the end")
         return plain

@@ -12,8 +12,10 @@ from cacheproxy.core.fields import values
 from cacheproxy.core.model import Fields
 
 MAX_NAME_BYTES = 1024
-_DIRECTIVE = re.compile(r'\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^,"\s]*))?\s*(?:,|$)')
-_SECONDS = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
+_MEMBER = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^,"]|")+')
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+GREATEST = 2.0**31
+"""What a number too large counts as (RFC 9111 section 1.2.2)."""
 LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store", "namespace", "use-cache"})
 
 
@@ -63,9 +65,10 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
             _directives(value.decode("latin-1"), draft)
     if not values(fields, b"cache-control") and b"no-cache" in [v.strip().lower() for v in values(fields, b"pragma")]:
         draft.flags.add("no-cache")  # RFC 9111 section 5.4
-    namespace = _name(b", ".join(values(fields, b"x-cache-namespace")))
-    if namespace is None:
+    told = _name(b", ".join(values(fields, b"x-cache-namespace")))
+    if told is None:
         return BadControl("X-Cache-Namespace", f"percent-encoded UTF-8 of at most {MAX_NAME_BYTES} bytes")
+    namespace = _escaped(told)
     knowledge = _names(b",".join(values(fields, b"x-cache-kb")))
     if knowledge is None:
         return BadControl("X-Cache-KB", f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
@@ -73,7 +76,7 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
     if bad is not None:
         return bad
     if body_field is not None:
-        namespace = "\0".join(n for n in (namespace, body_field.get("namespace")) if n)
+        namespace = "\0\1".join(n for n in (namespace, _escaped(body_field.get("namespace") or "")) if n)
     return Controls(
         no_cache="no-cache" in draft.flags,
         no_store="no-store" in draft.flags,
@@ -99,12 +102,11 @@ def _lifetime(fields: Fields, draft: _Draft) -> BadControl | None:
 def _directives(text: str, draft: _Draft) -> None:
     """Read directives into `draft`. Unknown ones are ignored; a number that is none counts as 0, the strictest
     (RFC 9111 section 4.2.1)."""
-    at = 0
-    while found := _DIRECTIVE.match(text, at):
-        at = found.end()
-        name = found.group(1).lower()
-        argument = (found.group(2) or "").strip('"')
-        number = float(argument) if _SECONDS.fullmatch(argument) else 0.0
+    for member in _MEMBER.findall(text):
+        name, equals, argument = (part.strip() for part in member.partition("="))
+        argument = argument.strip('"')
+        name = name.lower()
+        number = min(float(argument), GREATEST) if _SECONDS.fullmatch(argument) else 0.0
         if name in ("no-cache", "no-store", "only-if-cached"):
             draft.flags.add(name)
         elif name in ("max-age", "s-maxage"):
@@ -112,9 +114,7 @@ def _directives(text: str, draft: _Draft) -> None:
         elif name == "min-fresh":
             draft.numbers["min-fresh"] = max(number, draft.numbers.get("min-fresh", 0.0))
         elif name == "max-stale":
-            draft.tighten("max-stale", number if found.group(2) is not None else float("inf"))
-        if at >= len(text):
-            break
+            draft.tighten("max-stale", number if equals else float("inf"))
 
 
 def _name(value: bytes) -> str | None:
@@ -125,6 +125,11 @@ def _name(value: bytes) -> str | None:
         return raw.decode()
     except UnicodeDecodeError:
         return None
+
+
+def _escaped(namespace: str) -> str:
+    """So that no namespace spells out two that are nested."""
+    return namespace.replace("\0", "\0\0")
 
 
 def _names(value: bytes) -> str | None:
@@ -149,10 +154,14 @@ def _litellm(body_field: dict[str, Any], draft: _Draft) -> BadControl | None:
         number = body_field.get(name)
         if number is None:
             continue
-        if type(number) not in (int, float) or not 0 <= number < 1e10:
+        if type(number) not in (int, float) or not 0 <= number <= GREATEST:
             return BadControl(f"cache.{name}", "a number of seconds, 0 or more")
         draft.tighten(meaning, float(number))
     namespace = body_field.get("namespace")
-    if namespace is not None and (not isinstance(namespace, str) or len(namespace.encode()) > MAX_NAME_BYTES):
+    if namespace is not None and (
+        not isinstance(namespace, str)
+        or len(namespace.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES
+        or any("\ud800" <= letter <= "\udfff" for letter in namespace)
+    ):
         return BadControl("cache.namespace", f"a text of at most {MAX_NAME_BYTES} bytes")
     return None

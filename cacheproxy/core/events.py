@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r){2}")
 _LINE = re.compile(rb"\r\n|\n|\r")
+_PARTS = re.compile(rb"(\r\n|\n|\r)")
+_DATA = re.compile(rb"(?:\xef\xbb\xbf)?data(?::[ ]?|$)")
 _BOM = b"\xef\xbb\xbf"
 
 DONE = b"[DONE]"
@@ -36,9 +38,20 @@ class Event:
         return b"\n".join(values) if values else None
 
     def with_data(self, data: bytes) -> bytes:
-        """The event's bytes with another `data`, its other fields kept."""
-        others = [line for line in self.lines if line.partition(b":")[0] != b"data"]
-        return b"\n".join([*others, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
+        """The event's bytes with another `data`; every other byte is kept."""
+        if self.data is None:
+            return b"\n".join([*self.lines, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
+        parts = _PARTS.split(self.raw)
+        kept: list[bytes] = []
+        written = False
+        for line, end in zip(parts[::2], [*parts[1::2], b""], strict=True):
+            mark = _DATA.match(line)
+            if mark is None:
+                kept += (line, end)
+            elif not written:
+                kept += [mark.group().removeprefix(_BOM) + new + (end or b"\n") for new in data.split(b"\n")]
+                written = True  # the event's other data lines were part of it
+        return b"".join(kept)
 
     @property
     def stored(self) -> bytes:
@@ -62,28 +75,29 @@ class Splitter:
     def __init__(self) -> None:
         self._held = bytearray()
         self._scan = 0
-        self._skip_lf = False
+        self._after_cr = False
+        self._late_lf = b""
         self._started = False
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that `data` completes, in order. Blocks of comments alone are events without fields."""
-        if self._skip_lf and data:
-            # The CR that ended the last event may be the first half of a CRLF: its LF belongs there.
+        if self._after_cr and data:
+            # The CR that ended the last event may be the first half of a CRLF: its LF goes out with what follows.
+            self._after_cr = False
             if data[:1] == b"\n":
-                data = data[1:]
-            self._skip_lf = False
+                self._late_lf, data = b"\n", data[1:]
         held = self._held
         held += data
         found: list[Event] = []
         start = 0
         while mark := _BLANK.search(held, max(start, self._scan)):
-            found.append(_parse(bytes(held[start : mark.end()]), first=not self._started))
+            found.append(_parse(self._late_lf, bytes(held[start : mark.end()]), first=not self._started))
             self._started = True
+            self._late_lf = b""
             start = mark.end()
             self._scan = 0
         if start:
-            if start == len(held) and held[-1:] == b"\r":
-                self._skip_lf = True
+            self._after_cr = start == len(held) and held[-1:] == b"\r"
             del held[:start]
         self._scan = max(0, len(held) - 3)
         return found
@@ -91,13 +105,13 @@ class Splitter:
     @property
     def rest(self) -> bytes:
         """The bytes after the last complete event."""
-        return bytes(self._held)
+        return self._late_lf + bytes(self._held)
 
 
-def _parse(raw: bytes, *, first: bool) -> Event:
-    text = raw[len(_BOM) :] if first and raw.startswith(_BOM) else raw
+def _parse(before: bytes, block: bytes, *, first: bool) -> Event:
+    text = block[len(_BOM) :] if first and block.startswith(_BOM) else block
     lines = text.split(b"\n") if b"\r" not in text else _LINE.split(text)
-    return Event(raw, tuple(line for line in lines if line and line[:1] != b":"))
+    return Event(before + block, tuple(line for line in lines if line and line[:1] != b":"))
 
 
 def split(raw: bytes) -> list[Event]:

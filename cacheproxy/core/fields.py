@@ -1,5 +1,7 @@
 """HTTP field lines: which cross the proxy, which belong to one hop, which count for the key. Pure."""
 
+import re
+
 from cacheproxy.core.model import Fields
 
 HOP_BY_HOP = frozenset({
@@ -45,6 +47,9 @@ UNKEYED = frozenset({
 })  # fmt: skip
 UNKEYED_PREFIXES = (b"x-stainless-", b"x-forwarded-", b"sec-fetch-", b"sec-ch-", b"x-b3-", b"x-datadog-")
 """Request fields that are not part of the key; every other field is. Documented in docs/concepts.md."""
+
+
+_ZERO_WEIGHT = re.compile(rb"\s*q\s*=\s*0(?:\.0*)?\s*")
 
 
 def values(fields: Fields, name: bytes) -> list[bytes]:
@@ -102,8 +107,8 @@ def accepts_coding(fields: Fields, coding: bytes) -> bool:
     wild = False
     for member in tokens(fields, b"accept-encoding"):
         name, _, parameters = member.partition(b";")
-        refused = parameters.replace(b" ", b"") in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
-        if name.strip() in (coding, b"x-" + coding):
+        refused = _ZERO_WEIGHT.fullmatch(parameters) is not None
+        if name.strip().removeprefix(b"x-") == coding.removeprefix(b"x-"):
             return not refused
         if name.strip() == b"*":
             wild = not refused

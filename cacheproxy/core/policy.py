@@ -12,7 +12,7 @@ ENDPOINTS = {
 """The paths whose answers are cached, for ``POST``."""
 
 KEPT_VARIANTS = frozenset({
-    b"accept", b"accept-encoding", b"authorization", b"api-key", b"x-api-key", b"origin", b"host",
+    b"accept", b"accept-encoding", b"origin", b"host", *http_fields.CREDENTIALS,
 })  # fmt: skip
 """Members of a backend's ``Vary`` that do not matter: the scope or the stored form covers them already."""
 

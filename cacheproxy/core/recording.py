@@ -14,6 +14,7 @@ import orjson
 from cacheproxy.core.events import DONE, Event, Splitter
 from cacheproxy.core.model import Answer, Ask, Endpoint, Form
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.splice import walk
 
 KEPT_FINISHES = frozenset({"stop", "tool_calls"})
 
@@ -58,30 +59,72 @@ class JsonRecorder:
             return Reason.MALFORMED
         if not isinstance(document, dict):
             return Reason.MALFORMED
-        if document.get("error") is not None:
+        if _is_error(document):
             return Reason.IN_BAND_ERROR
-        trouble = _document_trouble(self._ask, document)
+        trouble = _document_trouble(self._ask, body, document)
         if trouble is not None:
             return trouble
         has_usage = isinstance(document.get("usage"), dict)
-        id_literal, created_literal = literals([(body, document)])
+        id_literal, created_literal = literals([body])
         return Answer(Form.JSON, self._content_type, body, has_usage, id_literal, created_literal)
 
 
-def _document_trouble(ask: Ask, document: dict[str, Any]) -> Reason | None:
+def _is_error(document: dict[str, Any]) -> bool:
+    return document.get("error") is not None or document.get("object") == "error"
+
+
+def _document_trouble(ask: Ask, body: bytes, document: dict[str, Any]) -> Reason | None:
     choices = document.get("choices")
-    if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
+    if not isinstance(choices, list) or _too_deep(body, document):
         return Reason.MALFORMED
     if not choices:
         return Reason.EMPTY
     tally = Tally()
     for position, choice in enumerate(choices):
-        index = choice.get("index", position)
-        said = choice.get("message") if ask.endpoint is Endpoint.CHAT else choice
-        if not isinstance(said, dict) or not isinstance(index, int):
+        said = _said(ask.endpoint, choice, "message")
+        if said is None or not said:
             return Reason.MALFORMED
-        tally.note(index, choice.get("finish_reason"), said)
+        if not tally.note(choice.get("index", position), choice.get("finish_reason"), said):
+            return Reason.MALFORMED
     return tally.trouble(ask.choices)
+
+
+_MOST_LEVELS = 200
+"""Levels of nesting that can certainly be written again, also inside the object that a stream's event is."""
+
+
+def _too_deep(raw: bytes, document: dict[str, Any]) -> bool:
+    """Whether `document` cannot be written again in another form."""
+    if raw.count(b"[") + raw.count(b"{") <= _MOST_LEVELS:
+        return False
+    levels = 0
+    layer: list[Any] = [document]
+    while layer and levels <= _MOST_LEVELS:
+        levels += 1
+        layer = [
+            inner
+            for outer in layer
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(layer)
+
+
+def _said(endpoint: Endpoint, choice: Any, name: str) -> dict[str, Any] | None:
+    """What a choice or a piece of one says, if it has the shape that its endpoint gives; {} if it says nothing."""
+    if not isinstance(choice, dict) or not isinstance(choice.get("logprobs"), dict | None):
+        return None
+    if endpoint is Endpoint.COMPLETIONS:
+        return choice if isinstance(choice.get("text"), str | None) else None
+    said = choice.get(name)
+    if said is None:
+        return {}
+    if not isinstance(said, dict) or not isinstance(calls := said.get("tool_calls"), list | None):
+        return None
+    content = said.get("content")
+    if not isinstance(content, str | None) and (name == "delta" or not isinstance(content, list)):
+        return None
+    return said if all(isinstance(call, dict) for call in calls or ()) else None
 
 
 class Tally:
@@ -93,14 +136,18 @@ class Tally:
         self._audio = False
         self._other_finish = False
 
-    def note(self, index: int, finish: Any, said: dict[str, Any]) -> None:
-        """Note a choice's message, delta or text piece, and its finish reason if it has one."""
+    def note(self, index: Any, finish: Any, said: dict[str, Any]) -> bool:
+        """Note a choice's message, delta or text piece, and its finish reason if it has one; False if the index is
+        none."""
+        if type(index) is not int:
+            return False
         self._finished.setdefault(index, False)
         if finish is not None:
             self._finished[index] = True
             self._other_finish |= not isinstance(finish, str) or finish not in KEPT_FINISHES
         self._audio |= bool(said.get("audio"))
         self._speaks |= any(said.get(name) for name in ("content", "text", "tool_calls", "refusal"))
+        return True
 
     @property
     def finished(self) -> bool:
@@ -137,28 +184,29 @@ class EventRecorder:
 
     def feed(self, data: bytes) -> None:
         self.held += len(data)
-        if self._trouble is None:
-            for event in self._splitter.feed(data):
-                self._take(event)
-
-    def _take(self, event: Event) -> None:
-        if not event.lines:
+        if self._trouble is not None:
             return
+        for event in self._splitter.feed(data):
+            trouble = self._take(event)
+            if trouble is not None:
+                self._trouble = trouble
+                return
+
+    def _take(self, event: Event) -> Reason | None:
+        if not event.lines:
+            return None
         data = event.data
         if self.ended:
-            if data is not None:
-                self._trouble = Reason.MALFORMED
-            return
+            return None if data is None else Reason.MALFORMED
         self._parts.append(event.stored)
         if data is None:
-            return
+            return None
         if data.strip() == DONE:
             self.ended = True
-            return
+            return None
         if event.field(b"event") == b"error":
-            self._trouble = Reason.IN_BAND_ERROR
-            return
-        self._trouble = self._check(data)
+            return Reason.IN_BAND_ERROR
+        return self._check(data)
 
     def _check(self, data: bytes) -> Reason | None:
         try:
@@ -167,10 +215,10 @@ class EventRecorder:
             return Reason.MALFORMED
         if not isinstance(document, dict):
             return Reason.MALFORMED
-        if document.get("error") is not None:
+        if _is_error(document):
             return Reason.IN_BAND_ERROR
         self._has_usage |= isinstance(document.get("usage"), dict)
-        pair = literals([(data, document)])
+        pair = literals([data])
         if self._literals is None:
             self._literals = pair
         elif self._literals != pair:
@@ -179,16 +227,12 @@ class EventRecorder:
                 self._literals[1] if self._literals[1] == pair[1] else b"",
             )
         choices = document.get("choices")
-        if choices is not None and not isinstance(choices, list):
+        if not isinstance(choices, list | None) or _too_deep(data, document):
             return Reason.MALFORMED
         for choice in choices or ():
-            if not isinstance(choice, dict):
+            said = _said(self._ask.endpoint, choice, "delta")
+            if said is None or not self._tally.note(choice.get("index", 0), choice.get("finish_reason"), said):
                 return Reason.MALFORMED
-            said = choice.get("delta") if self._ask.endpoint is Endpoint.CHAT else choice
-            index = choice.get("index", 0)
-            if not isinstance(index, int):
-                return Reason.MALFORMED
-            self._tally.note(index, choice.get("finish_reason"), said if isinstance(said, dict) else {})
         return None
 
     def finish(self) -> Answer | Reason:
@@ -204,32 +248,28 @@ class EventRecorder:
         return Answer(Form.EVENTS, self._content_type, body, self._has_usage, id_literal, created_literal)
 
 
-_ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:/+=-]+)"')
-_CREATED = re.compile(rb'"created"\s*:\s*([0-9]+)')
+_PLAIN_ID = re.compile(rb'"[A-Za-z0-9_.:/+=-]+"')
 
 
-def literals(documents: Iterable[tuple[bytes, dict[str, Any]]]) -> tuple[bytes, bytes]:
-    """The bytes that state the id and the time in every one of `documents` (bytes, parsed), for exchanging them.
+def literals(documents: Iterable[bytes]) -> tuple[bytes, bytes]:
+    """The bytes that state the id and the time in every one of `documents` (JSON objects), for exchanging them.
 
-    Empty where they stand in more or fewer places than exactly once at the top of each document. Inside a text the
-    quotation marks would be escaped, so an unescaped literal cannot be part of what a model said.
+    Empty where they do not stand, in the same bytes, exactly once in each document and there at its top.
     """
     id_literal: bytes | None = None
     created_literal: bytes | None = None
-    for raw, document in documents:
-        found_id = _literal(_ID, raw, document.get("id"))
-        found_created = _literal(_CREATED, raw, document.get("created"))
-        id_literal = found_id if id_literal in (None, found_id) else b""
-        created_literal = found_created if created_literal in (None, found_created) else b""
+    for raw in documents:
+        id_here = created_here = b""
+        for member in walk(raw):
+            literal = raw[member.start : member.end]
+            if member.is_called(b"id"):
+                id_here = _once(raw, literal) if _PLAIN_ID.fullmatch(raw, member.value, member.end) else b""
+            elif member.is_called(b"created"):
+                created_here = _once(raw, literal) if raw[member.value : member.end].isdigit() else b""
+        id_literal = id_here if id_literal in (None, id_here) else b""
+        created_literal = created_here if created_literal in (None, created_here) else b""
     return id_literal or b"", created_literal or b""
 
 
-def _literal(pattern: re.Pattern[bytes], raw: bytes, value: Any) -> bytes:
-    if not isinstance(value, (str, int)):
-        return b""
-    wanted = str(value).encode()
-    for found in pattern.finditer(raw):
-        if found.group(1) == wanted:
-            literal = found.group()
-            return literal if raw.count(literal) == 1 else b""
-    return b""
+def _once(raw: bytes, literal: bytes) -> bytes:
+    return literal if raw.count(literal) == 1 else b""

@@ -47,17 +47,17 @@ def _as_json(answer: Answer, endpoint: Endpoint) -> Answer:
     documents = [orjson.loads(e.data) for e in split(answer.body) if e.data is not None and e.data.strip() != DONE]
     document = assemble(documents, endpoint)
     body = orjson.dumps(document)
-    return Answer(Form.JSON, JSON_TYPE, body, answer.has_usage, *literals([(body, document)]))
+    return Answer(Form.JSON, JSON_TYPE, body, answer.has_usage, *literals([body]))
 
 
 def _as_events(answer: Answer, endpoint: Endpoint, *, wants_usage: bool) -> Answer:
     documents = disassemble(orjson.loads(answer.body), endpoint, with_usage=wants_usage)
-    pairs = [(orjson.dumps(d), d) for d in documents]
-    body = b"".join([*(event(raw) for raw, _ in pairs), event(DONE)])
-    return Answer(Form.EVENTS, EVENTS_TYPE, body, wants_usage and answer.has_usage, *literals(pairs))
+    written = [orjson.dumps(document) for document in documents]
+    body = b"".join([*map(event, written), event(DONE)])
+    return Answer(Form.EVENTS, EVENTS_TYPE, body, wants_usage and answer.has_usage, *literals(written))
 
 
-_ID_PREFIX = re.compile(rb'"(?:[A-Za-z]+[-_])?(?=[^"]*"$)')
+_ID_PREFIX = re.compile(rb"(?:[A-Za-z]+[-_])?")
 
 
 def refresh(answer: Answer, unique: str, now: int) -> bytes:
@@ -66,8 +66,11 @@ def refresh(answer: Answer, unique: str, now: int) -> bytes:
     Where they cannot be exchanged safely they stay as recorded.
     """
     body = answer.body
-    if answer.id_literal and (found := _ID_PREFIX.search(answer.id_literal, len(b'"id":'))):
-        body = body.replace(answer.id_literal, answer.id_literal[: found.end()] + unique.encode() + b'"')
+    if answer.id_literal:
+        value = answer.id_literal.rindex(b'"', 0, -1) + 1
+        prefix = _ID_PREFIX.match(answer.id_literal, value)
+        kept = answer.id_literal[: prefix.end() if prefix else value]
+        body = body.replace(answer.id_literal, kept + unique.encode() + b'"')
     if answer.created_literal:
         name = answer.created_literal.rstrip(b"0123456789")
         body = body.replace(answer.created_literal, name + b"%d" % now)

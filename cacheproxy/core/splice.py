@@ -4,7 +4,9 @@ Takes text that a strict parser has accepted already; for anything else the resu
 functions still end.
 """
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -15,12 +17,21 @@ _SPACE = b" \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of the object: offsets of its name, its value, and the value's end."""
+    """One member of the object: its name as written, without quotes; offsets of it, its value, and the value's end."""
 
     name: bytes
     start: int
     value: int
     end: int
+
+    def is_called(self, name: bytes) -> bool:
+        """Whether its name is `name` (ASCII), also written with escapes."""
+        if b"\\" not in self.name or self.name == name:
+            return self.name == name
+        try:
+            return bool(json.loads(b'"' + self.name + b'"') == name.decode("ascii"))
+        except ValueError:
+            return False
 
 
 def _blank(raw: bytes, at: int) -> int:
@@ -50,30 +61,33 @@ def _value_end(raw: bytes, at: int) -> int:
     return len(raw)
 
 
-def members(raw: bytes) -> list[Member]:
-    """The members of the JSON object `raw`, in order; names as they are written, without their quotes."""
-    found: list[Member] = []
+def walk(raw: bytes) -> Iterator[Member]:
+    """The members of the JSON object `raw`, in order."""
     at = _blank(raw, 0)
     if raw[at : at + 1] != b"{":
-        return found
+        return
     at = _blank(raw, at + 1)
     while name := _STRING.match(raw, at):
         colon = _blank(raw, name.end())
         value = _blank(raw, colon + 1)
         end = _value_end(raw, value)
-        found.append(Member(name.group()[1:-1], name.start(), value, end))
+        yield Member(name.group()[1:-1], name.start(), value, end)
         at = _blank(raw, end)
         if raw[at : at + 1] != b",":
             break
         at = _blank(raw, at + 1)
-    return found
+
+
+def members(raw: bytes) -> list[Member]:
+    """All members of the JSON object `raw`."""
+    return list(walk(raw))
 
 
 def remove(raw: bytes, name: bytes) -> bytes:
     """`raw` without its member `name` and the one comma that goes with it."""
     all_members = members(raw)
     for i, member in enumerate(all_members):
-        if member.name != name:
+        if not member.is_called(name):
             continue
         if i + 1 < len(all_members):
             return raw[: member.start] + raw[all_members[i + 1].start :]
@@ -87,7 +101,7 @@ def replace(raw: bytes, name: bytes, value: bytes) -> bytes:
     """`raw` with the value of its member `name` replaced by `value`, or with the member put first if absent."""
     all_members = members(raw)
     for member in all_members:
-        if member.name == name:
+        if member.is_called(name):
             return raw[: member.value] + value + raw[member.end :]
     brace = _blank(raw, 0) + 1
     comma = b"," if all_members else b""

@@ -28,15 +28,23 @@ class Filter:
 
     def __init__(self) -> None:
         self._splitter = Splitter()
+        self._half_line_end = False
 
     def feed(self, data: bytes) -> bytes:
         """The bytes to pass on, now that `data` has come."""
-        return b"".join([_without_usage(e) for e in self._splitter.feed(data)])
+        return b"".join([self._pass(event) for event in self._splitter.feed(data)])
+
+    def _pass(self, event: Event) -> bytes:
+        before = b"\n" if self._half_line_end and event.raw[:1] == b"\n" else b""
+        out = _without_usage(event)
+        # The CR of a CRLF may have ended an event that was taken out; its LF then goes with it.
+        self._half_line_end = not out and event.raw[-1:] == b"\r"
+        return out.removeprefix(before)
 
     @property
     def rest(self) -> bytes:
         """What an unfinished last event has so far; to be passed on when the stream ends there."""
-        return self._splitter.rest
+        return self._splitter.rest.removeprefix(b"\n" if self._half_line_end else b"")
 
 
 def _without_usage(event: Event) -> bytes:

@@ -48,7 +48,7 @@ class Authority:
         self._grant_ttl = grant_ttl
         self._grace = grace
         self._verdicts: LRUCache[bytes, _Verdict] = LRUCache(maxsize=REMEMBERED)
-        self._proofs: dict[bytes, asyncio.Task[None]] = {}
+        self._proofs: dict[bytes, asyncio.Task[bool]] = {}
 
     def __repr__(self) -> str:
         return f"<Authority {len(self._verdicts)} credentials, {len(self._proofs)} proofs running>"
@@ -70,10 +70,10 @@ class Authority:
             if age > AHEAD * self._grant_ttl:
                 self._prove(credential, fields)
             return Grant(credential)
-        await asyncio.shield(self._prove(credential, fields))
+        proven = await asyncio.shield(self._prove(credential, fields))
         if verdict.refused_at >= verdict.accepted_at:
             return None
-        return Grant(credential) if self._clock.now() - verdict.accepted_at < self._grace else None
+        return Grant(credential) if proven or self._clock.now() - verdict.accepted_at < self._grace else None
 
     def _verdict(self, credential: bytes) -> _Verdict:
         verdict: _Verdict | None = self._verdicts.get(credential)
@@ -81,7 +81,7 @@ class Authority:
             verdict = self._verdicts[credential] = _Verdict()
         return verdict
 
-    def _prove(self, credential: bytes, fields: Fields) -> asyncio.Task[None]:
+    def _prove(self, credential: bytes, fields: Fields) -> asyncio.Task[bool]:
         """One proof at a time for a credential; its own task, so that a leaving caller does not end it for others."""
         task = self._proofs.get(credential)
         if task is None:
@@ -90,7 +90,9 @@ class Authority:
             task.add_done_callback(lambda _: self._proofs.pop(credential, None))
         return task
 
-    async def _ask(self, credential: bytes, fields: Fields) -> None:
+    async def _ask(self, credential: bytes, fields: Fields) -> bool:
+        """Whether the backend accepted the credential just now."""
         status = await self._probe(fields)
         if status is not None:
             self.heard(credential, status, proves=True)
+        return status is not None and 200 <= status < 300

@@ -86,7 +86,9 @@ class Pipeline:
         call.stages.lap("exact")
         reason = look.reason
         if look.entry is not None:
-            grant = await self._authority.admit(credential, call.fields, look.entry.stored_at)
+            # Accepted when the answer began at the latest: a refusal while it was generated is later than that.
+            accepted_at = look.entry.stored_at - look.entry.took
+            grant = await self._authority.admit(credential, call.fields, accepted_at)
             call.stages.lap("auth")
             if grant is not None:
                 return self._hit(call, bound, look.entry, look.freshness, grant)

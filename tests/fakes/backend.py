@@ -5,7 +5,10 @@ It speaks HTTP by hand, so that it can do what a real server will not do on dema
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 
@@ -230,3 +233,113 @@ class Backend:
                 continue
         seen.raw = head + seen.body
         return seen
+
+
+def text_completion(*texts: str, **fields) -> dict:
+    """A plain completion of the older operation, one choice a text."""
+    return {
+        "id": "cmpl-abc123", "object": "text_completion", "created": 1700000000, "model": "m",
+        "choices": [{"index": i, "text": text, "logprobs": None, "finish_reason": "stop"} for i, text in enumerate(texts)],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+        **fields,
+    }  # fmt: skip
+
+
+def text_chunk(text: str = "", finish=None, **fields) -> bytes:
+    """One event of a completion's stream."""
+    document = {
+        "id": "cmpl-abc123", "object": "text_completion", "created": 1700000000, "model": "m",
+        "choices": [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}], **fields,
+    }  # fmt: skip
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+def event(document) -> bytes:
+    """An event of one JSON document, characters beyond ASCII as they are."""
+    return b"data: " + json.dumps(document, ensure_ascii=False).encode() + b"\n\n"
+
+
+class Numbered:
+    """A script: healthy, and every answer says how many there were: ``answer 1``, ``answer 2``, …"""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    async def __call__(self, exchange: Exchange) -> None:
+        if b"completions" not in exchange.seen.target:
+            await plain(exchange)
+            return
+        self.given += 1
+        text = f"answer {self.given}"
+        asked = exchange.seen.json if exchange.seen.body else {}
+        count = (asked.get("n") if isinstance(asked, dict) else None) or 1
+        chat = b"/chat/" in exchange.seen.target
+        if isinstance(asked, dict) and asked.get("stream") is True:
+            first = chunk({"role": "assistant", "content": text}) if chat else text_chunk(text)
+            last = chunk(finish="stop") if chat else text_chunk(finish="stop")
+            wants = (asked.get("stream_options") or {}).get("include_usage")
+            await exchange.events(first, last, *([usage_chunk()] if wants else []))
+        elif chat:
+            document = completion(text)
+            document["choices"] = [{**document["choices"][0], "index": i} for i in range(count)]
+            await exchange.json(document)
+        else:
+            await exchange.json(text_completion(*[text] * count))
+
+
+def sends(data: bytes, *, close: bool = False) -> Script:
+    """A script that answers with these bytes, and then closes if told to."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(data)
+        exchange.close = close
+
+    return script
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection by a reset, which no framing can take for a clean end."""
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+def gives(document, status: str = "200 OK", extra: bytes = b"") -> Script:
+    """A script that answers with a JSON document (or raw bytes called JSON)."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.json(document, status, extra)
+
+    return script
+
+
+def streams(*pieces: bytes, done: bool = True, extra: bytes = b"") -> Script:
+    """A script that answers with a stream of these pieces."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.events(*pieces, done=done, extra=extra)
+
+    return script
+
+
+@asynccontextmanager
+async def bare(handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[str]:
+    """A server that does nothing by itself, for what happens before a whole request has come; its URL."""
+    tasks: set[asyncio.Task] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        try:
+            await handle(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
