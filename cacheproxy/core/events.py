@@ -49,7 +49,9 @@ class Event:
             if mark is None:
                 kept += (line, end)
             elif not written:
-                kept += [mark.group().removeprefix(_BOM) + new + (end or b"\n") for new in data.split(b"\n")]
+                name = mark.group().removeprefix(_BOM)
+                name = name if name[-1:] == b" " or (name[-1:] == b":" and data[:1] != b" ") else b"data: "
+                kept += [name + new + (end or b"\n") for new in data.split(b"\n")]
                 written = True  # the event's other data lines were part of it
         return b"".join(kept)
 

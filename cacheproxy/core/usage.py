@@ -28,23 +28,34 @@ class Filter:
 
     def __init__(self) -> None:
         self._splitter = Splitter()
-        self._half_line_end = False
+        self._after_cr: bool | None = None
+        """Whether the last event ended with a CR whose LF may still come; true: it was passed on."""
 
     def feed(self, data: bytes) -> bytes:
         """The bytes to pass on, now that `data` has come."""
         return b"".join([self._pass(event) for event in self._splitter.feed(data)])
 
     def _pass(self, event: Event) -> bytes:
-        before = b"\n" if self._half_line_end and event.raw[:1] == b"\n" else b""
         out = _without_usage(event)
-        # The CR of a CRLF may have ended an event that was taken out; its LF then goes with it.
-        self._half_line_end = not out and event.raw[-1:] == b"\r"
-        return out.removeprefix(before)
+        passed = bool(out)
+        late = self._late_lf(event.raw)
+        if late is not None:
+            out = late + out.removeprefix(b"\n")
+        self._after_cr = passed if event.raw[-1:] == b"\r" else None
+        return out
+
+    def _late_lf(self, raw: bytes) -> bytes | None:
+        """The LF that belongs to the event before `raw`, if `raw` begins with it: as it is to be passed on."""
+        if self._after_cr is None or raw[:1] != b"\n":
+            return None
+        return b"\n" if self._after_cr else b""
 
     @property
     def rest(self) -> bytes:
         """What an unfinished last event has so far; to be passed on when the stream ends there."""
-        return self._splitter.rest.removeprefix(b"\n" if self._half_line_end else b"")
+        rest = self._splitter.rest
+        late = self._late_lf(rest)
+        return rest if late is None else late + rest.removeprefix(b"\n")
 
 
 def _without_usage(event: Event) -> bytes:

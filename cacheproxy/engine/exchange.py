@@ -16,6 +16,7 @@ from cacheproxy.core import fields as http_fields
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.model import Ask, Endpoint, Entry, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
+from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.engine.authority import Authority
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.fill import Fill
@@ -141,6 +142,8 @@ class Exchange:
         plain = coding.plain_after(codings)
         decoder = coding.Decoder(codings, self._keeping.answer_bytes) if plain is False else None
         media = (http_fields.first(reply.fields, b"content-type") or b"").decode("latin-1")
+        if not media.isascii() or not media.isprintable():
+            media = EVENTS_TYPE if bound.ask.stream else JSON_TYPE
         recording = Recording(bound.ask, media, decoder, self._keeping.answer_bytes, self._budget)
         reason = policy.may_keep_head(bound.ask, reply.status, reply.fields)
         if reason is None and plain is None:

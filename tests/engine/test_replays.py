@@ -94,12 +94,12 @@ def test_what_is_remembered_is_bounded(rendered):
     """B78: in bytes; least recently asked out first, and one that would take it all is rendered but not remembered."""
     memory = Replays(capacity=40_000)
     for number in range(100):
-        memory.render(kept(number, "x" * 2000), stream=True, wants_usage=False)
+        memory.render(kept(number, "x" * 200), stream=True, wants_usage=False)
     assert 0 < memory._known.currsize <= 40_000
     assert len(rendered) == 100
-    memory.render(kept(99, "x" * 2000), stream=True, wants_usage=False)
+    memory.render(kept(99, "x" * 200), stream=True, wants_usage=False)
     assert len(rendered) == 100
-    memory.render(kept(0, "x" * 2000), stream=True, wants_usage=False)
+    memory.render(kept(0, "x" * 200), stream=True, wants_usage=False)
     assert len(rendered) == 101
     before = memory._known.currsize
     large = kept(500, "y" * 20_000)
