@@ -11,23 +11,30 @@ class Tiered:
     def __init__(self, front: Memory, back: Store) -> None:
         self._front = front
         self._back = back
+        self._reading: dict[bytes, object] = {}
 
     def __repr__(self) -> str:
         return f"<Tiered {self._front!r} over {self._back!r}>"
 
     async def get(self, key: bytes) -> Entry | None:
         entry = self._front.peek(key)
-        if entry is None:
+        if entry is not None:
+            return entry
+        ticket = self._reading[key] = object()
+        try:
             entry = await self._back.get(key)
-            if entry is not None:
-                # A newer one may have been put while the slower store was asked; it wins.
-                newer = self._front.peek(key)
-                if newer is not None and newer.stored_at >= entry.stored_at:
-                    return newer
-                self._front.keep(entry)
-        return entry
+            if self._reading.get(key) is ticket:
+                if entry is not None:
+                    self._front.keep(entry)
+                return entry
+        finally:
+            if self._reading.get(key) is ticket:
+                del self._reading[key]
+        # Something was put, or read, while the slower store was asked: what came back may be older than that.
+        return self._front.peek(key) or await self._back.get(key)
 
     async def put(self, entry: Entry) -> None:
+        self._reading.pop(entry.key, None)
         self._front.keep(entry)
         await self._back.put(entry)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cacheproxy.errors import Trouble
-from cacheproxy.stores.sqlite import APPLICATION_ID, SCHEMA_VERSION, Sqlite
+from cacheproxy.stores.sqlite import Sqlite
+from cacheproxy.stores.sqlite_file import APPLICATION_ID, SCHEMA_VERSION
 from tests.rig import until
 from tests.stores.entries import entry, key_of
 

@@ -1,0 +1,116 @@
+"""The cache file itself: begun, verified, and set aside when it cannot be used."""
+
+import logging
+import sqlite3
+import time
+from pathlib import Path
+
+from cacheproxy.errors import Trouble
+
+log = logging.getLogger("cacheproxy.store")
+
+APPLICATION_ID = 0x43505831
+SCHEMA_VERSION = 1
+
+_HEADER = b"SQLite format 3\0"
+_BEGIN = f"""
+BEGIN IMMEDIATE;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+CREATE TABLE entry (key BLOB NOT NULL UNIQUE, expires_at REAL NOT NULL, size INTEGER NOT NULL, blob BLOB NOT NULL);
+CREATE INDEX entry_facts ON entry (expires_at, key, size);
+COMMIT;
+"""
+_SURROUNDINGS = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
+)  # fmt: skip
+"""Results that speak of the disk or of other processes, not of what the file contains."""
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class ForeignFile(Exception):
+    """The file is a database, but not one of this format."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error of a running store says that the file itself is damaged."""
+    return code_of(error) in _DAMAGE
+
+
+def code_of(error: Exception) -> int | None:
+    """The primary result code of SQLite."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else None
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """Open the file, or begin it; one that cannot be used is set aside and a new one begun. Raises `Trouble`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            return _connect(path)
+        except (ForeignFile, sqlite3.Error) as error:
+            if code_of(error) in _SURROUNDINGS:
+                raise
+            return begin_anew(path, error)
+    except (OSError, sqlite3.Error, ForeignFile) as error:
+        raise Trouble(f"cannot use {path}: {error}") from error
+
+
+def begin_anew(path: Path, why: Exception) -> sqlite3.Connection:
+    """Set the file aside, with one log line, and begin a new one. Raises `OSError`, `sqlite3.Error`."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    aside = path.with_name(f"{path.name}.set-aside-{stamp}-{time.time_ns() % 10**9:09d}")
+    for suffix in ("", "-wal", "-shm"):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + suffix))
+    log.warning("cache file %s cannot be used (%s); set aside as %s, starting a new one", path, why, aside.name)
+    return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        path.touch(mode=0o600)
+    with path.open("rb") as file:
+        if file.read(len(_HEADER)) not in (b"", _HEADER):
+            raise ForeignFile("not a database")
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5.0)
+    try:
+        if not _is_ours(connection):
+            connection.execute("PRAGMA journal_mode=WAL")
+            _begin(connection)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("SELECT key, expires_at, size, blob FROM entry LIMIT 1").fetchone()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")  # fails on a file that only reads
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    """True: a file of this format; false: one that was not yet begun, or not to its end. Changes nothing."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if (application, version) == (APPLICATION_ID, SCHEMA_VERSION):
+        return True
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if (application, version, tables) != (0, 0, 0):
+        raise ForeignFile(f"not a cache file of format {SCHEMA_VERSION}")
+    return False
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Make the tables; somebody else may be doing the same."""
+    try:
+        connection.executescript(_BEGIN)
+    except sqlite3.OperationalError:
+        if connection.in_transaction:
+            connection.rollback()
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            raise
