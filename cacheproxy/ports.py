@@ -53,6 +53,8 @@ class Reply(Protocol):
     status: int
     phrase: bytes
     fields: Fields
+    interim: bytes
+    """Heads of 1xx answers that came before, as on the wire."""
 
     @property
     def ended(self) -> bool:

@@ -31,6 +31,7 @@ def encode(entry: Entry) -> bytes:
         "has_usage": answer.has_usage,
         "id": answer.id_literal.decode("ascii"),
         "created": answer.created_literal.decode("ascii"),
+        "request_id": answer.request_id,
     }
     head = orjson.dumps(facts)
     blob = b"".join((_HEAD.pack(MAGIC, len(head)), head, answer.body))
@@ -55,6 +56,7 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
             bool(facts["has_usage"]),
             facts["id"].encode("ascii"),
             facts["created"].encode("ascii"),
+            facts.get("request_id") is True,
         )
         return Entry(
             key=key,

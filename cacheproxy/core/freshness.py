@@ -20,14 +20,15 @@ def judge(entry: Entry, controls: Controls, now: float) -> Freshness:
     if now >= entry.expires_at:
         return Freshness.EXPIRED
     age = max(0.0, now - entry.stored_at)
-    if controls.max_age is not None and (age > controls.max_age or controls.max_age == 0):
-        return Freshness.TOO_OLD
+    too_old = controls.max_age is not None and (age > controls.max_age or controls.max_age == 0)
     left = entry.fresh_until - now
-    if controls.min_fresh is not None and left < controls.min_fresh:
+    if left <= 0:
+        if controls.max_stale is None or -left > controls.max_stale:
+            return Freshness.EXPIRED
+        return Freshness.TOO_OLD if too_old or controls.min_fresh is not None else Freshness.STALE
+    if too_old or (controls.min_fresh is not None and left < controls.min_fresh):
         return Freshness.TOO_OLD
-    if left > 0:
-        return Freshness.FRESH
-    return Freshness.STALE if controls.max_stale is not None and -left <= controls.max_stale else Freshness.EXPIRED
+    return Freshness.FRESH
 
 
 def lifetime(ttl: float, spread: float) -> float:

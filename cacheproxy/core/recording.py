@@ -80,12 +80,15 @@ def _document_trouble(ask: Ask, body: bytes, document: dict[str, Any]) -> Reason
     if not choices:
         return Reason.EMPTY
     tally = Tally()
+    seen: set[Any] = set()
     for position, choice in enumerate(choices):
         said = _said(ask.endpoint, choice, "message")
         if said is None or not said:
             return Reason.MALFORMED
-        if not tally.note(choice.get("index", position), choice.get("finish_reason"), said):
+        index = choice.get("index", position)
+        if not tally.note(index, choice.get("finish_reason"), said) or index in seen:
             return Reason.MALFORMED
+        seen.add(index)
     return tally.trouble(ask.choices)
 
 

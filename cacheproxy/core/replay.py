@@ -5,6 +5,7 @@ out or added, except the split into pieces that a stream needs.
 """
 
 import re
+from dataclasses import replace
 
 import orjson
 
@@ -40,21 +41,34 @@ def render(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: boo
         return _as_events(answer, endpoint, wants_usage=wants_usage)
     sieve = usage.Filter()
     body = sieve.feed(answer.body) + sieve.rest
-    return Answer(Form.EVENTS, answer.content_type, body, False, answer.id_literal, answer.created_literal)
+    return replace(answer, body=body, has_usage=False)
 
 
 def _as_json(answer: Answer, endpoint: Endpoint) -> Answer:
     documents = [orjson.loads(e.data) for e in split(answer.body) if e.data is not None and e.data.strip() != DONE]
     document = assemble(documents, endpoint)
     body = orjson.dumps(document)
-    return Answer(Form.JSON, JSON_TYPE, body, answer.has_usage, *literals([body]))
+    return _remade(answer, Form.JSON, JSON_TYPE, body, [body])
 
 
 def _as_events(answer: Answer, endpoint: Endpoint, *, wants_usage: bool) -> Answer:
     documents = disassemble(orjson.loads(answer.body), endpoint, with_usage=wants_usage)
     written = [orjson.dumps(document) for document in documents]
     body = b"".join([*map(event, written), event(DONE)])
-    return Answer(Form.EVENTS, EVENTS_TYPE, body, wants_usage and answer.has_usage, *literals(written))
+    remade = _remade(answer, Form.EVENTS, EVENTS_TYPE, body, written)
+    return replace(remade, has_usage=wants_usage and answer.has_usage)
+
+
+def _remade(answer: Answer, form: Form, content_type: str, body: bytes, documents: list[bytes]) -> Answer:
+    id_literal, created_literal = literals(documents)
+    return replace(
+        answer,
+        form=form,
+        content_type=content_type,
+        body=body,
+        id_literal=id_literal,
+        created_literal=created_literal,
+    )
 
 
 _ID_PREFIX = re.compile(rb"(?:[A-Za-z]+[-_])?")

@@ -9,7 +9,9 @@ finished in the background, for a short time.
 import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from cachetools import LRUCache
 
 from cacheproxy.core import coding, freshness, key, policy, usage
 from cacheproxy.core import fields as http_fields
@@ -31,6 +33,7 @@ HOLD_SECONDS = 0.05
 """A JSON answer is held until it is whole, so that its head can say whether it is kept; at most so long."""
 TERMINAL_SECONDS = 0.004
 """How long a stream's terminal event waits for the body's end, so that an immediate repeat finds the answer."""
+MODELS = 1024
 LATE_SECONDS = 2.0
 """How long the end of a body is waited for after the caller left at the terminal event."""
 
@@ -84,7 +87,8 @@ class Exchange:
         self._clock = clock
         self._keeping = keeping
         self._budget = budget
-        self._usage_taken: bool | None = None
+        self._usage_taken: LRUCache[str, bool] = LRUCache(MODELS)
+        """Models for which the backend is known to take, or to refuse, being asked for a stream's usage."""
 
     async def relay(
         self, call: Call, body: bytes | AsyncIterator[bytes] | None, credential: bytes, endpoint: Endpoint | None,
@@ -122,23 +126,25 @@ class Exchange:
         """Send, asking for the usage of a stream that does not; back out once if the backend refuses that."""
         request = Outbound(call.method, call.target, forwarded(call.fields), bound.forward)
         may_ask = bound.ask.stream and not bound.ask.wants_usage and isinstance(bound.options, dict | None)
-        if not (may_ask and self._keeping.ask_usage and self._usage_taken is not False):
+        model = bound.ask.model
+        taken = self._usage_taken.get(model)
+        if not (may_ask and self._keeping.ask_usage and taken is not False):
             return await self._backend.send(request), False
         body = usage.ask(bound.forward, bound.options)
         reply = await self._backend.send(Outbound(call.method, call.target, request.fields, body))
         if reply.status == 200:
-            self._usage_taken = True
-        elif reply.status in (400, 422) and self._usage_taken is None:
+            self._usage_taken[model] = True
+        elif reply.status in (400, 422) and taken is None:
             # Nothing was generated. Only if the very same request passes without the field was the field at fault.
             reply.close()
             reply = await self._backend.send(request)
             if reply.status == 200:
-                self._usage_taken = False
+                self._usage_taken[model] = False
             return reply, False
         return reply, True
 
     def _recording(self, bound: Bound, reply: Reply) -> Recording:
-        codings = http_fields.tokens(reply.fields, b"content-encoding")
+        codings = [c for c in http_fields.tokens(reply.fields, b"content-encoding") if c != b"identity"]
         plain = coding.plain_after(codings)
         decoder = coding.Decoder(codings, self._keeping.answer_bytes) if plain is False else None
         media = (http_fields.first(reply.fields, b"content-type") or b"").decode("latin-1")
@@ -256,6 +262,8 @@ class Exchange:
         if isinstance(answer, Reason):
             self._journal.count("not_kept", answer.word)
             return answer
+        if http_fields.first(fetch.reply.fields, b"x-request-id") is not None:
+            answer = replace(answer, request_id=True)
         ask, wishes = fetch.bound.ask, fetch.bound.controls
         # A lifetime that was asked for is kept to the letter; the usual one is spread.
         spread = random.uniform(-1.0, 1.0) if wishes.ttl is None else 0.0  # noqa: S311 - not a secret
@@ -288,7 +296,7 @@ class Exchange:
             length = length if call.method == "HEAD" else len(body)
         else:
             await anext(body)  # started: from here on its `finally` runs, whatever becomes of the caller
-        return Served(reply.status, reply.phrase, lines, body, length, dated=passage.dated)
+        return Served(reply.status, reply.phrase, lines, body, length, dated=passage.dated, interim=reply.interim)
 
 
 async def _pass_on(reply: Reply, passage: Passage) -> AsyncGenerator[bytes, None]:

@@ -4,6 +4,7 @@ refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
                                  \-> backend -> recorded while it passes -> proven complete? -> kept
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from cacheproxy.core import canonical, controls, fields, freshness, key, policy, replay, splice
@@ -74,9 +75,10 @@ class Pipeline:
         refusal = policy.may_look(call.fields, wishes, enabled=self._rules.enabled)
         if refusal is not None:
             _refuse_if_only_cached(wishes)
-            return await self._exchange.relay(call, await call.pieces(), credential, endpoint, refusal)
+            body = self._without_litellm(await call.pieces())
+            return await self._exchange.relay(call, body, credential, endpoint, refusal)
         raw = await call.whole()
-        call.stages.lap("receive")
+        call.stages.skip()
         bound = self._bind(call, endpoint, credential, raw)
         if isinstance(bound, _Unbound):
             _refuse_if_only_cached(bound.controls)
@@ -95,6 +97,13 @@ class Pipeline:
             reason = Reason.UNPROVEN_CREDENTIAL
         _refuse_if_only_cached(bound.controls)
         return await self._exchange.fetch(call, bound, reason, look.forward)
+
+    def _without_litellm(self, body: bytes | AsyncIterator[bytes] | None) -> bytes | AsyncIterator[bytes] | None:
+        """A body that passes unread, without LiteLLM's field if it is at hand as a whole."""
+        if not self._rules.litellm_body or not isinstance(body, bytes) or b"cache" not in body:
+            return body
+        parsed = canonical.read(body)
+        return splice.remove(body, b"cache") if parsed and controls.understands(parsed.fields.get("cache")) else body
 
     def _bind(self, call: Call, endpoint: Endpoint, credential: bytes, raw: bytes) -> "Bound | _Unbound":
         """The request bound to its key, or why it must not be looked up."""

@@ -18,6 +18,10 @@ class Stages:
         self.laps.append((stage, now - self._last))
         self._last = now
 
+    def skip(self) -> None:
+        """The time since the last lap belongs to no stage: the caller was waited for."""
+        self._last = perf_counter()
+
     @property
     def total(self) -> float:
         """Seconds since the request arrived."""

@@ -18,6 +18,7 @@ class Served:
 
     `lines`: its fields as on the wire, framing excluded. `body`: all of it, or pieces as they come. `length`: the
     Content-Length to state, None if unknown. `chunked`: a known body is sent in chunks nevertheless (streams).
+    `interim`: heads of 1xx answers that come before.
     """
 
     status: int
@@ -27,6 +28,7 @@ class Served:
     length: int | None
     chunked: bool = False
     dated: bool = False
+    interim: bytes = b""
 
     async def close(self) -> None:
         """Let go of the backend; cuts an answer that has not ended."""
@@ -52,7 +54,9 @@ class Voice:
         unique = uuid4().hex
         body = replay.refresh(answer, unique, int(now))
         stream = answer.form is Form.EVENTS
-        lines = [b"Content-Type: ", answer.content_type.encode("ascii"), b"\r\nx-request-id: ", unique.encode()]
+        lines = [b"Content-Type: ", answer.content_type.encode("ascii")]
+        if not self._hide or answer.request_id:
+            lines += (b"\r\nx-request-id: ", unique.encode())
         lines.append(b"\r\nCache-Control: private, no-store\r\nVary: Authorization\r\n")
         if stream:
             lines.append(b"X-Accel-Buffering: no\r\n")

@@ -129,6 +129,7 @@ class Answering:
         self.status = connection.status
         self.phrase = connection.phrase
         self.fields = connection.fields
+        self.interim = connection.interim
         self.connection = connection
         self._upstream = upstream
         self._pump = pump

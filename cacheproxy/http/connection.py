@@ -11,6 +11,7 @@ from typing import cast
 
 import httptools
 
+from cacheproxy.core.fields import render
 from cacheproxy.core.model import Fields
 from cacheproxy.errors import UpstreamCut, UpstreamTimeout
 
@@ -57,6 +58,7 @@ class Connection(asyncio.Protocol):
         self.fields: Fields = ()
         self.touched = False
         self.upgraded_tail: bytes | None = None
+        self.interim = b""
 
     # --- asyncio's side ------------------------------------------------------------------------------------------
 
@@ -124,6 +126,8 @@ class Connection(asyncio.Protocol):
             return
         status = self._parser.get_status_code()
         if 100 <= status < 200 and status != 101:
+            if status != 100:  # that one was for us: RFC 9110 section 15.2
+                self.interim += b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, self.phrase, render(tuple(self._lines)))
             return
         self.status = status
         self.fields = tuple(self._lines)

@@ -6,6 +6,8 @@ callers cancel the handler; everything it holds is let go in `finally`.
 
 import asyncio
 import logging
+import socket
+import struct
 import time
 from collections.abc import AsyncGenerator
 from email.utils import formatdate
@@ -98,7 +100,8 @@ class Proxy:
     async def _error(self, request: BaseRequest, error: AnswerError) -> StreamResponse:
         self._journal.count("error", error.code)
         body = limits.error_body(error)
-        served = Served(error.status, b"", limits.error_lines(error), body, len(body))
+        phrase = _PHRASES.get(error.status, b"Error")
+        served = Served(error.status, phrase, limits.error_lines(error), body, len(body))
         refused = isinstance(error, InvalidRequest)
         written = await self._write(request, served, close=refused or not request.content.is_eof())
         if refused:
@@ -156,11 +159,15 @@ class Proxy:
         if framed:
             request.protocol.force_close()  # what was written still goes out; the framing shows the cut
         else:
+            # Only a reset tells a client that reads to the end of the connection that this was not it.
+            sock = transport.get_extra_info("socket")
+            if sock is not None:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             transport.abort()
 
     def _head(self, served: Served, *, modern: bool, chunked: bool, keep: bool) -> bytes:
-        phrase = served.phrase or _PHRASES.get(served.status, b"")
-        parts = [b"HTTP/1.%d %d %b\r\n" % (1 if modern else 0, served.status, phrase), served.lines]
+        interim = served.interim if modern else b""
+        parts = [interim, b"HTTP/1.%d %d %b\r\n" % (1 if modern else 0, served.status, served.phrase), served.lines]
         if not served.dated:
             parts.append(self._date_line())
         if chunked:

@@ -74,8 +74,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     if not path.exists():
         path.touch(mode=0o600)
     with path.open("rb") as file:
-        if file.read(len(_HEADER)) not in (b"", _HEADER):
-            raise ForeignFile("not a database")
+        head = file.read(20)
+    if head and (head[:16] != _HEADER or not {*head[18:20]} <= {1, 2}):
+        raise ForeignFile("not a database that can be read and written")
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5.0)
     try:
         if not _is_ours(connection):
@@ -84,9 +85,6 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("SELECT key, expires_at, size, blob FROM entry LIMIT 1").fetchone()
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")  # fails on a file that only reads
-        connection.execute("COMMIT")
     except BaseException:
         connection.close()
         raise

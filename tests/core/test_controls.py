@@ -127,6 +127,8 @@ def test_lifetime(value, ttl):
 
 def test_the_shorter_of_two_lifetimes_counts():
     assert read(lines(("X-Cache-TTL", "60"), ("x-cache-ttl", "5"))) == Controls(ttl=5)
+    assert read(lines(("X-Cache-TTL", "5"), ("x-cache-ttl", "60"))) == Controls(ttl=5)
+    assert read(lines(("X-Cache-TTL", "5")), {"ttl": 60}) == read(lines(("X-Cache-TTL", "60")), {"ttl": 5})
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,8 @@ def test_an_event_is_out_as_soon_as_its_blank_line_is_in(end, space):
 
 
 @given(streams.filter(reference), streams)
+@example(b"data\n\n", b"x")
+@example(b"data: \rdata: \n\n", b"")
 def test_with_data_changes_the_data_alone(stream, new):
     """Other fields keep their values and order; the data is read back as it was given."""
     payload = re.sub(rb"\r\n?", b"\n", new)

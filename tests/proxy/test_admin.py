@@ -50,7 +50,8 @@ async def test_probes_and_metrics_stay_open_with_a_token(start, session):
 async def test_path_tricks_need_the_token_too(start, proxy, session, path):
     guarded = await start(admin__token=TOKEN)
     reply = await rig.raw(
-        int(guarded.admin.rsplit(":", 1)[1]), f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        int(guarded.admin.rsplit(":", 1)[1]),
+        f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode(),
     )
     assert reply.split(b" ")[1] == b"401"
 
@@ -105,7 +106,10 @@ async def test_metrics_are_well_formed_and_bounded(client, proxy, session):
     after = await series()
     assert after == before
     assert not any("evil" in str(s) or "secret" in str(s) for s in after)
-    assert ("cacheproxy_requests_total", (("endpoint", "chat.completions"), ("reason", "absent"), ("source", "MISS"))) in after
+    assert (
+        "cacheproxy_requests_total",
+        (("endpoint", "chat.completions"), ("reason", "absent"), ("source", "MISS")),
+    ) in after
 
 
 async def test_config_is_shown_without_secrets(start, session):

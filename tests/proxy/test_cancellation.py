@@ -53,7 +53,7 @@ class SlowReply:
     """A backend's reply that pauses before each piece, and may break off."""
 
     def __init__(self, pause: Pause, fields, pieces: list[bytes], *, cut: bool) -> None:
-        self.status, self.phrase, self.fields = 200, b"OK", fields
+        self.status, self.phrase, self.fields, self.interim = 200, b"OK", fields, b""
         self._pause = pause
         self._pieces = list(pieces)
         self._cut = cut
@@ -114,7 +114,12 @@ def json_pieces() -> tuple[tuple, list[bytes]]:
 
 
 def stream_pieces() -> tuple[tuple, list[bytes]]:
-    pieces = [chunk({"role": "assistant", "content": "a"}), chunk({"content": "b"}), chunk(finish="stop"), b"data: [DONE]\n\n"]
+    pieces = [
+        chunk({"role": "assistant", "content": "a"}),
+        chunk({"content": "b"}),
+        chunk(finish="stop"),
+        b"data: [DONE]\n\n",
+    ]
     return ((b"Content-Type", b"text/event-stream"),), pieces
 
 
@@ -195,7 +200,9 @@ async def test_a_caller_that_leaves_at_the_terminal_event_leaves_the_answer(tmp_
     """The stream's [DONE] was delivered, its framing not yet: the rest is read in the background and kept."""
     pause = Pause()
     fields, parts = stream_pieces()
-    pipeline, backend, budget, fill, store = build(pause, lambda: SlowReply(pause, fields, [*parts, b": bye\n\n"], cut=False))
+    pipeline, backend, budget, fill, store = build(
+        pause, lambda: SlowReply(pause, fields, [*parts, b": bye\n\n"], cut=False)
+    )
     served = await pipeline.answer(Arrived(pause, CASES["stream"][0]))
     async for piece in served.body:
         if b"[DONE]" in piece:

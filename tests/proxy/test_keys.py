@@ -162,12 +162,20 @@ async def test_path_and_query_are_part_of_the_question(client, backend):
     assert [s.target.decode() for s in backend.seen] == PATHS
 
 
-async def test_other_operations_are_never_answered_from_the_cache(client, backend):
-    """B03: two Responses calls that differ only in their instructions both reach the backend, and so does a repeat."""
-    bodies = [{"model": "m", "input": "x", "instructions": text} for text in ("be a lawyer", "be a child")]
-    answers = [await client.send(body, path="/v1/responses") for body in [*bodies, bodies[0]]]
+OTHERS = {
+    "/v1/responses": [{"input": "x", "instructions": "be a lawyer"}, {"input": "x", "instructions": "be a child"}],
+    "/v1/embeddings": [{"input": "x", "encoding_format": "float"}, {"input": ["x"], "encoding_format": "base64"}],
+    "/v1/messages": [{"messages": [], "max_tokens": 1}, {"messages": [], "max_tokens": 2}],
+}
+
+
+@pytest.mark.parametrize("path", OTHERS)
+async def test_other_operations_are_never_answered_from_the_cache(client, backend, path):
+    """B03, B13: calls that differ in one field both reach the backend as they are, and so does a repeat."""
+    bodies = [*OTHERS[path], OTHERS[path][0]]
+    answers = [await client.send(body, path=path) for body in bodies]
     assert [a.cache for a in answers] == ["BYPASS"] * 3
-    assert [s.json for s in backend.seen] == [*bodies, bodies[0]]
+    assert [s.json for s in backend.seen] == bodies
 
 
 LONG = "A" * 70_000

@@ -34,6 +34,34 @@ async def warm(process: rig.Process) -> Watch:
     return Watch(process)
 
 
+async def upload(process: rig.Process, framing: bytes, watch: Watch, go_on: asyncio.Event) -> None:
+    """Send 100 MB; `go_on` is set once nothing more can be sent because nobody reads."""
+    chunked, sent = b"chunked" in framing, 0
+    async with wire.dial(process.port) as caller:
+        await caller.write(b"PUT /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + framing + b"\r\n\r\n")
+
+        async def send() -> None:
+            nonlocal sent
+            while sent < SIZE:
+                await caller.write(b"10000\r\n" + PIECE + b"\r\n" if chunked else PIECE)
+                sent += len(PIECE)
+                if sent % MIB == 0:
+                    watch.look()
+            await caller.write(b"0\r\n\r\n" if chunked else b"")
+
+        sending = asyncio.create_task(send())
+        stood = -1
+        while stood != sent or not sent:  # until it stands still
+            stood = sent
+            await asyncio.sleep(0.1)
+        watch.look()
+        assert sent < 30 * MIB
+        go_on.set()
+        await sending
+        assert (await caller.whole()).status == 200
+    watch.look()
+
+
 @pytest.mark.parametrize("framing", [b"Content-Length: %d" % SIZE, b"Transfer-Encoding: chunked"])
 async def test_upload_streams_in_flat_memory(tmp_path, framing):
     """100 MB to a backend that does not read for a while, then does: every byte arrives, growth below 40 MB."""
@@ -58,32 +86,11 @@ async def test_upload_streams_in_flat_memory(tmp_path, framing):
 
     async with bare(handle) as url:
         process = await rig.spawn(url, tmp_path / "log", "--data-dir", "none")
-        watch = await warm(process)
-        sent = 0
-        async with wire.dial(process.port) as caller:
-            await caller.write(b"PUT /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + framing + b"\r\n\r\n")
-
-            async def upload() -> None:
-                nonlocal sent
-                while sent < SIZE:
-                    await caller.write(b"10000\r\n" + PIECE + b"\r\n" if chunked else PIECE)
-                    sent += len(PIECE)
-                    if sent % MIB == 0:
-                        watch.look()
-                await caller.write(b"0\r\n\r\n" if chunked else b"")
-
-            uploading = asyncio.create_task(upload())
-            stood = -1
-            while stood != sent or not sent:  # until it stands still: nobody reads
-                stood = sent
-                await asyncio.sleep(0.1)
-            watch.look()
-            assert sent < 30 * MIB
-            go_on.set()
-            await uploading
-            assert (await caller.whole()).status == 200
-        watch.look()
-        process.kill()
+        try:
+            watch = await warm(process)
+            await upload(process, framing, watch, go_on)
+        finally:
+            process.kill()
     assert digest.hexdigest() == hashlib.sha256(PIECE * (SIZE // len(PIECE))).hexdigest()
     assert watch.grown < 40e6, f"grew by {watch.grown / 1e6:.0f} MB"
 

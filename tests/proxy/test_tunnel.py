@@ -43,7 +43,10 @@ async def websocket_backend():
 async def test_websocket_passes_both_ways(start, session):
     runner, url = await websocket_backend()
     proxy = await start(upstream=url)
-    async with aiohttp.ClientSession() as plain, plain.ws_connect(proxy.base + "/v1/realtime?model=m", max_msg_size=0) as socket:
+    async with (
+        aiohttp.ClientSession() as plain,
+        plain.ws_connect(proxy.base + "/v1/realtime?model=m", max_msg_size=0) as socket,
+    ):
         await socket.send_str("hello")
         assert await socket.receive_str() == "/v1/realtime?model=m hello"
         big = os.urandom(5 * 2**20)

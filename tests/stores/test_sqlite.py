@@ -156,6 +156,7 @@ async def test_what_waits_to_be_written_is_bounded(opened, file):
         for version in range(1, 500):
             await store.put(entry(21, version=version))
         assert store.dropped == 98 - 20, "a replacement takes no more room"
+        assert len(store._pending) == 20, "what was dropped leaves nothing behind"
     await until(lambda: store.census() == Census(22, 22 * size(500)))
     await fill(store, [200])
     assert await store.get(key_of(200)) == entry(200)
