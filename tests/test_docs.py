@@ -1,6 +1,7 @@
 """The pages and example files that are written from the code say what the code says."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +26,8 @@ def generate():
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
     command = [sys.executable, str(ROOT / "docs" / "generate.py"), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_the_generated_pages_are_those_of_this_code():

@@ -56,7 +56,7 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
             bool(facts["has_usage"]),
             facts["id"].encode("ascii"),
             facts["created"].encode("ascii"),
-            facts.get("request_id") is True,
+            bool(facts["request_id"]),
         )
         return Entry(
             key=key,

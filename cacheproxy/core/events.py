@@ -38,21 +38,21 @@ class Event:
         return b"\n".join(values) if values else None
 
     def with_data(self, data: bytes) -> bytes:
-        """The event's bytes with another `data`; every other byte is kept."""
-        if self.data is None:
-            return b"\n".join([*self.lines, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
+        """The event's bytes with another `data`; every other byte is kept if the event has one line of it."""
+        others = [line for line in self.lines if line.partition(b":")[0] != b"data"]
+        if len(self.lines) - len(others) != 1:
+            return b"\n".join([*others, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
         parts = _PARTS.split(self.raw)
         kept: list[bytes] = []
-        written = False
         for line, end in zip(parts[::2], [*parts[1::2], b""], strict=True):
             mark = _DATA.match(line)
             if mark is None:
                 kept += (line, end)
-            elif not written:
-                name = mark.group().removeprefix(_BOM)
-                name = name if name[-1:] == b" " or (name[-1:] == b":" and data[:1] != b" ") else b"data: "
-                kept += [name + new + (end or b"\n") for new in data.split(b"\n")]
-                written = True  # the event's other data lines were part of it
+                continue
+            name = mark.group().removeprefix(_BOM)
+            for new in data.split(b"\n"):
+                bare = name[-1:] == b":" and new[:1] != b" "
+                kept.append((name if bare or name[-1:] == b" " else b"data: ") + new + (end or b"\n"))
         return b"".join(kept)
 
     @property

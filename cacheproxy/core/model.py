@@ -47,7 +47,8 @@ class Answer:
     """A proven-complete answer in its recorded form, content coding removed, comments of a stream dropped.
 
     `id_literal` and `created_literal` are the exact bytes (name, colon, value) that stand wherever the answer
-    states its id and time, or empty where they cannot be exchanged safely. `request_id`: the backend gave its answer one.
+    states its id and time, or empty where they cannot be exchanged safely. `request_id`: the backend gave
+    its answer one.
     """
 
     form: Form

@@ -72,6 +72,14 @@ def test_each_form_is_its_own(rendered):
     assert len(rendered) == 2
 
 
+def test_a_stream_made_of_json_has_its_usage_only_where_it_is_asked_for(rendered):
+    memory, entry = Replays(), kept(1)
+    for _ in range(2):
+        assert b'"usage"' not in memory.render(entry, stream=True, wants_usage=False).body
+        assert b'"usage"' in memory.render(entry, stream=True, wants_usage=True).body
+    assert len(rendered) == 2
+
+
 def test_an_entry_made_anew_is_rendered_anew():
     """A refreshed answer is never given in the words of the old one."""
     memory = Replays()

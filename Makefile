@@ -1,0 +1,78 @@
+# Everything from a bare machine with Python 3.11 or later and make; `make` alone lists the targets.
+PYTHON ?= python3
+PORT ?= 8800
+ADMIN_PORT ?= 8801
+UPSTREAM ?=
+ARGS ?=
+UPGRADE ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := configs/lock
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-quick lint docs parts lock clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1|/' \
+		| awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+run: $(VENV)/run.stamp ## start the proxy before UPSTREAM=http://…, or before a small real model that it installs
+ifeq ($(strip $(UPSTREAM)),)
+	@$(BIN)/python -m tests.parts.demo --port $(PORT) --admin-port $(ADMIN_PORT)
+else
+	@$(BIN)/cacheproxy serve --upstream $(UPSTREAM) --port $(PORT) --admin-port $(ADMIN_PORT) $(ARGS)
+endif
+
+test: lint parts ## lint, then every test, with the real engine and the real clients
+	$(BIN)/pytest $(ARGS)
+
+test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor a network
+	$(BIN)/pytest -m "not engine and not clients" --ignore=tests/test_image.py $(ARGS)
+
+lint: $(VENV)/dev.stamp ## style, types and the layers of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/dev.stamp ## write the generated pages of docs/
+	$(BIN)/python docs/generate.py
+
+parts: $(VENV)/dev.stamp ## install the real engine and the real clients into .parts/
+	@$(BIN)/python -m tests.parts
+
+lock: $(VENV)/run.stamp ## write the lock files anew; UPGRADE=1 takes the newest releases
+	@$(BIN)/python -c 'from tests.parts.place import python_part; python_part("uv")'
+	$(COMPILE) --extra fast pyproject.toml -o $(LOCK)/requirements.txt
+	$(COMPILE) --extra fast --group dev -c $(LOCK)/requirements.txt pyproject.toml -o $(LOCK)/dev.txt
+	$(COMPILE) $(LOCK)/build.in -o $(LOCK)/build.txt
+	for part in engine openai langchain litellm uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
+	$(COMPILE) --no-deps tests/parts/weights.in -o tests/parts/weights.txt
+
+clean: ## remove everything that was installed or made
+	rm -rf $(VENV) .parts build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: what is installed is as new as what it was installed from.
+$(VENV)/made.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or later is needed; say make PYTHON=/path/to/it."; exit 1; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (Debian: apt-get install python3-venv)."; exit 1; }
+	@touch $@
+
+$(VENV)/run.stamp: $(VENV)/made.stamp $(LOCK)/build.txt $(LOCK)/requirements.txt pyproject.toml
+	@echo "installing the project ..."
+	@$(PIP) --require-hashes -r $(LOCK)/build.txt -r $(LOCK)/requirements.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp $(LOCK)/dev.txt
+	@echo "installing what the tests need ..."
+	@$(PIP) --require-hashes -r $(LOCK)/dev.txt
+	@touch $@
