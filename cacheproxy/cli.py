@@ -52,7 +52,7 @@ def _resolved(options: dict[str, Any]) -> Resolved:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cacheproxy")
 def cli() -> None:
-    r"""A caching sidecar between any OpenAI client and any OpenAI-compatible backend.
+    """A caching sidecar between any OpenAI client and any OpenAI-compatible backend.
 
     \b
     Start it before a backend, then point clients at it:

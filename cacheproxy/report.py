@@ -6,14 +6,18 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from cacheproxy.errors import AnswerError
-from cacheproxy.http.backend import Backends, Patience
+import orjson
+
+from cacheproxy.errors import AnswerError, UpstreamCut
+from cacheproxy.http.backend import Answering, Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
-from cacheproxy.settings import Resolved, Settings
+from cacheproxy.schema import Settings
+from cacheproxy.settings import Resolved
 from cacheproxy.wiring import CACHE_FILE, redacted
 
 LEAST_FREE = 64 * 2**20
+LARGEST_LIST = 4 * 2**20
 
 
 def configuration(resolved: Resolved) -> list[dict[str, Any]]:
@@ -49,6 +53,7 @@ async def _backend(url: str, settings: Settings) -> dict[str, Any]:
     except AnswerError as error:
         why = f" ({error.__cause__})" if error.__cause__ is not None else ""
         return _finding(part, False, f"{error.message.rstrip('.')}{why}; is it running, and is the URL right?")
+    body = await _beginning(reply)
     reply.close()
     await backends.close()
     if reply.status in (401, 403):
@@ -59,7 +64,28 @@ async def _backend(url: str, settings: Settings) -> dict[str, Any]:
         )
     if reply.status >= 300:
         return _finding(part, False, f"GET /v1/models gives {reply.status}; is this an OpenAI-compatible server?")
+    if not _is_list(body):
+        return _finding(part, False, "GET /v1/models gives no list of models; is this an OpenAI-compatible server?")
     return _finding(part, True, f"answers (GET /v1/models: {reply.status})")
+
+
+async def _beginning(reply: Answering) -> bytes:
+    """The body, up to a size that any list of models is below."""
+    parts: list[bytes] = []
+    try:
+        while sum(map(len, parts)) < LARGEST_LIST and (data := await reply.read()):
+            parts.append(data)
+    except (UpstreamCut, AnswerError):
+        return b""
+    return b"".join(parts)
+
+
+def _is_list(body: bytes) -> bool:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(document, dict) and isinstance(document.get("data", document.get("models")), list)
 
 
 def _disk(settings: Settings) -> dict[str, Any]:
@@ -80,7 +106,7 @@ def _disk(settings: Settings) -> dict[str, Any]:
     file = directory / CACHE_FILE
     if file.exists():
         try:
-            connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+            connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
             count = connection.execute("SELECT count(*) FROM entry").fetchone()[0]
             connection.close()
         except sqlite3.Error as error:

@@ -27,7 +27,7 @@ from cacheproxy.http.handlers import Proxy
 from cacheproxy.http.tunnel import Tunnel
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Clock, Store
-from cacheproxy.settings import Settings
+from cacheproxy.schema import Settings
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
@@ -153,6 +153,7 @@ class Running:
         self._settings = house.settings
         self._stop = asyncio.Event()
         self._now = asyncio.Event()
+        self._grace = house.settings.drain.grace
         self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -177,11 +178,13 @@ class Running:
         return _url(front), _url(back)
 
     def heed_signals(self) -> None:
-        """Drain at SIGTERM or SIGINT; end at the second."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self._signalled)
+        """Drain at SIGTERM; at SIGINT too, without the grace, since no balancer waits there; end at the second."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._signalled)
+        loop.add_signal_handler(signal.SIGINT, self._signalled, 0.0)
 
-    def _signalled(self) -> None:
+    def _signalled(self, grace: float | None = None) -> None:
+        self._grace = self._grace if grace is None else grace
         if self._stop.is_set():
             self._now.set()
         self._stop.set()
@@ -197,8 +200,8 @@ class Running:
         await self._stop.wait()
         house, drain = self._house, self._settings.drain
         house.proxy.draining = True
-        log.info("draining: new requests for %g s more, running ones for %g s after", drain.grace, drain.timeout)
-        await self._pause(drain.grace)
+        log.info("draining: new requests for %g s more, running ones for %g s after", self._grace, drain.timeout)
+        await self._pause(self._grace)
         house.proxy.refusing = True
         self._listeners[0].close()
         self._server.pre_shutdown()

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from cacheproxy import settings
+from cacheproxy.core import quantities
 from cacheproxy.settings import Settings, names, resolve
 from tests.rig import ROOT
 
@@ -69,9 +70,9 @@ def test_a_default_is_shown_as_one_would_write_it(generate, kind, value, text):
     """And read back it is the same value."""
     assert generate.human(kind, value) == text
     if kind == "duration":
-        assert settings._duration(text) == pytest.approx(value)
+        assert quantities.duration(text) == pytest.approx(value)
     if kind == "size":
-        assert settings._size(text) == value
+        assert quantities.size(text) == value
 
 
 def test_every_name_is_on_the_configuration_page_with_its_variable():

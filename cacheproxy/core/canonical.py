@@ -31,6 +31,9 @@ NUMBERS = frozenset({
 })  # fmt: skip
 """Fields of type ``number`` (not ``integer``): 0 and 0.0 are one value. Everywhere else 1 and 1.0 differ."""
 
+_EXPONENTS = (b"e+", *(b"e%d" % digit for digit in range(1, 10)))
+"""What the number of an integer beyond 64 bits has when it is written again, in whichever style."""
+
 _DEFAULTS: dict[str, object] = {"n": 1}
 """Fields whose written default equals their absence on every backend."""
 
@@ -83,7 +86,7 @@ def form(endpoint: Endpoint, raw: bytes, fields: dict[str, Any]) -> bytes | None
         return None  # nested deeper than can be written
     if _quotes(raw) != _quotes(whole):
         return None
-    if b"e+" in whole and _has_huge_integer(raw):
+    if any(mark in whole for mark in _EXPONENTS) and _has_huge_integer(raw):
         return None
     kept: dict[str, Any] = {}
     for name, value in fields.items():

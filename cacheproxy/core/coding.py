@@ -28,6 +28,9 @@ class Decoder:
         return all(step.ended for step in self._steps)
 
 
+_GZIP = b"\x1f\x8b"
+
+
 class _Step:
     def __init__(self, coding: bytes) -> None:
         # "deflate" is meant to be the zlib format (RFC 9110 section 8.4.1.2); some servers send it bare. Its first
@@ -48,6 +51,11 @@ class _Step:
             return b""
         try:
             plain = self._inflate.decompress(data, limit + 1)
+            while self._inflate.eof and self._inflate.unused_data.startswith(_GZIP) and len(plain) <= limit:
+                # A gzip body may have several members (RFC 1952 section 2.2).
+                rest = self._inflate.unused_data
+                self._inflate = zlib.decompressobj(wbits=31)
+                plain += self._inflate.decompress(rest, limit + 1 - len(plain))
         except zlib.error as error:
             raise BadCoding(str(error)) from None
         if len(plain) > limit or self._inflate.unused_data:

@@ -145,6 +145,8 @@ def understands(body_field: Any) -> bool:
 
 
 def _litellm(body_field: dict[str, Any], draft: _Draft) -> BadControl | None:
+    if body_field.get("use-cache") is False:
+        draft.flags.add("no-store")
     for name in ("no-cache", "no-store"):
         if body_field.get(name) not in (None, True, False):
             return BadControl(f"cache.{name}", "true or false")

@@ -93,10 +93,25 @@ def is_keyed(name: bytes) -> bool:
     )
 
 
+STICKINESS = re.compile(
+    rb"(?:__cf_bm|__cflb|_cfuvid|cf_clearance|AWSALB(?:CORS|TG|TGCORS|APP-\d)?|AWSELB(?:CORS)?|GCLB|ARRAffinity(?:SameSite)?)"
+    rb"\s*="
+)
+"""Cookies of balancers in between, which clients send back: they say which machine, not who or what."""
+
+
 def keyed(fields: Fields) -> list[tuple[bytes, bytes]]:
     """The request fields that are part of the key, lower-cased and sorted (order among equal names kept)."""
-    lines = [(n.lower(), v) for n, v in end_to_end(fields)]
-    return sorted(((n, v) for n, v in lines if is_keyed(n)), key=lambda line: line[0])
+    lines = [(name.lower(), _telling(name.lower(), value)) for name, value in end_to_end(fields)]
+    return sorted([(n, v) for n, v in lines if v is not None and is_keyed(n)], key=lambda line: line[0])
+
+
+def _telling(name: bytes, value: bytes) -> bytes | None:
+    """What of a field's value tells two questions apart; None if nothing does."""
+    if name == b"cookie":
+        cookies = [c for c in (part.strip() for part in value.split(b";")) if c and not STICKINESS.match(c)]
+        return b"; ".join(cookies) or None
+    return None if name == b"accept-language" and value == b"*" else value
 
 
 def accepts_coding(fields: Fields, coding: bytes) -> bool:

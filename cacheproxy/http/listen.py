@@ -1,6 +1,7 @@
 """Listeners: aiohttp's low-level server, without router and middlewares on the proxy's way."""
 
 import asyncio
+import os
 from typing import Any
 
 from aiohttp import web
@@ -57,7 +58,7 @@ async def bind(factory: Any, host: str, port: int, what: str) -> asyncio.Server:
     try:
         return await asyncio.get_running_loop().create_server(factory, host, port, backlog=1024)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise ConfigurationError(
             f"the {what} cannot listen on {host}:{port} ({why}); stop what uses the port or choose another"
         ) from error

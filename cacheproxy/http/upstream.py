@@ -5,10 +5,10 @@ import logging
 import socket
 import ssl
 from collections import deque
-from urllib.parse import urlsplit
 
 import aiohappyeyeballs
 
+from cacheproxy.core import address
 from cacheproxy.errors import ConfigurationError
 from cacheproxy.http.connection import Connection
 
@@ -25,22 +25,12 @@ class Upstream:
     """A backend at `url`, with or without a trailing ``/v1``."""
 
     def __init__(self, url: str, weight: float = 1.0) -> None:
-        parts = urlsplit(url if "://" in url else "http://" + url)
-        try:
-            port = parts.port
-        except ValueError as error:
-            raise ConfigurationError(f"upstream {url!r}: {error}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ConfigurationError(f"upstream {url!r} is not a URL such as http://127.0.0.1:8000")
-        if parts.username or parts.password:
-            raise ConfigurationError("an upstream's URL must not carry a user or password; clients send their own")
+        where = address.read(url)
+        if isinstance(where, str):
+            raise ConfigurationError(f"a backend's URL {where}")
         self.weight = weight
-        self.host = parts.hostname
-        self.tls = parts.scheme == "https"
-        self.port = port or (443 if self.tls else 80)
-        path = parts.path.rstrip("/")
-        self.path = path.removesuffix("/v1").encode("ascii", "replace")
-        self.host_field = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
+        self.host, self.port, self.tls = where.host, where.port, where.tls
+        self.path, self.host_field = where.path, where.host_field
         self.resting_until = 0.0
         self._context: ssl.SSLContext | None = None
         self._idle: deque[tuple[float, Connection]] = deque()

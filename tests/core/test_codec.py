@@ -29,7 +29,7 @@ entries = st.builds(
     Entry,
     key=st.binary(min_size=32, max_size=32), credential=st.binary(max_size=16), namespace=shapes.texts,
     endpoint=st.sampled_from(Endpoint), model=shapes.texts,
-    answer=st.builds(Answer, st.sampled_from(Form), lines, st.binary(max_size=100), st.booleans(), literals, literals),
+    answer=st.builds(Answer, st.sampled_from(Form), lines, st.binary(max_size=100), st.booleans(), literals, literals, st.booleans()),
     stored_at=seconds, fresh_until=seconds, expires_at=seconds, took=seconds,
 )  # fmt: skip
 

@@ -47,7 +47,7 @@ def start_proxy(upstream: str, port: int, admin_port: int, log: Path) -> subproc
         sys.executable, "-m", "cacheproxy", "serve", "--upstream", upstream, "--data-dir", "none",
         "--port", str(port), "--admin-port", str(admin_port),
     ]  # fmt: skip
-    # A session of its own: Ctrl-C reaches this script alone, which then ends the proxy before the engine.
+    # A process group of its own: Ctrl-C reaches this script alone, which then ends the proxy before the engine.
     with log.open("wb") as out:
         process = subprocess.Popen(
             command, cwd=place.ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,

@@ -26,7 +26,7 @@ async def plain(client: AsyncOpenAI, question: str) -> dict:
 
 
 async def streamed(client: AsyncOpenAI, question: str) -> dict:
-    """With the helper that gathers the events itself; it refuses a stream that does not fit together."""
+    """With the SDK's own reader of events, which refuses a stream that does not fit together."""
     async with client.chat.completions.stream(
         messages=[{"role": "user", "content": question}], stream_options={"include_usage": True}, **settings
     ) as stream:
