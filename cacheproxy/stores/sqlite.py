@@ -81,14 +81,18 @@ class Sqlite:
             replaced = self._pending.get(entry.key)
             room = self._pending_limit - self._pending_bytes + (replaced.size if replaced else 0)
             if entry.size > self._capacity or entry.size > room:
-                # The older answer of this key must not outlive the newer one that cannot be kept.
                 self.dropped += 1
-                self._pending[entry.key] = None
                 self._pending_bytes -= replaced.size if replaced else 0
+                if self._may_have(entry.key):
+                    # The older answer of this key must not outlive the newer one that cannot be kept.
+                    self._pending[entry.key] = None
             else:
                 self._pending[entry.key] = entry
                 self._pending_bytes += entry.size - (replaced.size if replaced else 0)
             self._condition.notify()
+
+    def _may_have(self, key: bytes) -> bool:
+        return not self._indexed or key in self._pending or key in self._writing or _short(key) in self._sizes
 
     async def sweep(self, now: float) -> int:
         """Ask the writer to free what expired; how many entries went since the last call."""

@@ -75,6 +75,18 @@ KINDS: dict[str, tuple[dict, dict, list[dict]]] = {
         document({**message(content=None, tool_calls=CALLS), "finish_reason": "tool_calls"}),
         pieces(*CALL_PIECES, finish="tool_calls"),
     ),
+    "calls that repeat their id": (
+        {},
+        document({**message(content=None, tool_calls=CALLS[:1]), "finish_reason": "tool_calls"}),
+        pieces(
+            {"role": "assistant", "content": None},
+            *(
+                {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": part}}]}
+                for name, part in (("get_weather", '{"city": '), (None, '"Zürich"}'))
+            ),
+            finish="tool_calls",
+        ),
+    ),
     "reasoning": (
         {},
         document(message(reasoning_content="Let me think.", content="42")),
