@@ -163,24 +163,6 @@ async def test_what_waits_to_be_written_is_bounded(opened, file):
     assert await store.get(key_of(21)) == entry(21, version=499)
 
 
-async def test_an_entry_given_up_for_a_larger_one_gives_its_room_back(opened, file):
-    """B78: what is pending is dropped for a newer one of its key that finds no room, and others can have its place."""
-    store = opened(pending_bytes=2 * size(500))
-    await fill(store, range(1))
-    store._connection.execute("PRAGMA busy_timeout=60000")
-    with _Lock(file):
-        await store.put(entry(1))
-        await until(lambda: store._writing)
-        await store.put(entry(2))
-        await store.put(entry(3))
-        await store.put(entry(2, 5000, version=1))
-        assert await store.get(key_of(2)) is None
-        await store.put(entry(4))
-        assert await store.get(key_of(4)) == entry(4)
-        assert store.dropped == 1
-    await until(lambda: store.census().entries == 4)
-
-
 async def test_what_was_dropped_leaves_nothing_behind(opened, file):
     """B78: a flood of entries that find no room takes no room of its own."""
     store = opened(pending_bytes=20 * size(500))
