@@ -273,36 +273,6 @@ async def test_closing_twice_and_asking_after_is_harmless(store):
     assert await store.sweep(2e9) >= 0
 
 
-async def test_gets_and_puts_at_once_never_see_an_older_entry(store):
-    """While each key is written again and again, no reader gets what had been replaced before it asked."""
-    written = dict.fromkeys(range(8), -1)
-    seen: list[int] = []
-
-    async def write(number: int) -> None:
-        for version in range(60):
-            await store.put(entry(number, 50 * number + version, version=version))
-            written[number] = version
-            await (drained(store) if version % 10 == 0 else asyncio.sleep(0))
-
-    async def read(number: int) -> None:
-        while written[number] < 59:
-            floor = written[number]
-            got = await store.get(key_of(number))
-            if got is None:
-                assert floor == -1
-            else:
-                version = int(got.stored_at - 1000)
-                assert version >= floor
-                assert got == entry(number, 50 * number + version, version=version)
-                seen.append(version)
-            await asyncio.sleep(0)
-
-    await asyncio.gather(*(write(n) for n in written), *(read(n) for n in written for _ in range(3)))
-    assert len(set(seen)) > 1
-    for number in written:
-        assert await store.get(key_of(number)) == entry(number, 50 * number + 59, version=59)
-
-
 async def test_a_get_cancelled_at_any_point_leaves_the_store_usable(store):
     wanted = entry(1, 20_000)
     await store.put(wanted)
