@@ -12,6 +12,11 @@ class Endpoint(StrEnum):
 
     CHAT = "chat.completions"
     COMPLETIONS = "completions"
+    RESPONSES = "responses"
+    EMBEDDINGS = "embeddings"
+    RERANK = "rerank"
+    SCORE = "score"
+    MODELS = "models"
 
 
 class Form(StrEnum):

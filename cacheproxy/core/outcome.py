@@ -45,6 +45,11 @@ class Reason(Enum):
         "stream_options",
         "The request asks for stream details that a replay could not give (`continuous_usage_stats`).",
     )
+    STATEFUL = (
+        "stateful",
+        "The request refers to something the backend keeps (`previous_response_id`, `conversation`, a stored prompt, "
+        "an item by reference) or runs in the background: the same words may have another answer later.",
+    )
     # The cache was asked and had nothing to serve.
     ABSENT = ("absent", "Nothing is stored for this request.")
     EXPIRED = ("expired", "The stored answer is past its lifetime.")
@@ -70,6 +75,10 @@ class Reason(Enum):
     IN_BAND_ERROR = ("in_band_error", "The answer carries an error inside.")
     MALFORMED = ("malformed", "The answer is not the JSON that its endpoint gives.")
     EMPTY = ("empty", "No choice has text or a tool call.")
+    SIDE_EFFECTS = (
+        "side_effects",
+        "The answer used a tool that the backend ran itself; what that did or saw is not repeated by a replay.",
+    )
     AUDIO = ("audio", "The answer carries audio, which is passed on but not kept.")
     TOO_LARGE = ("too_large", "The answer is larger than `limits.answer_bytes`.")
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
