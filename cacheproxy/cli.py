@@ -41,12 +41,12 @@ def _configured(command: Any) -> Any:
     return command
 
 
-def _resolved(options: dict[str, Any]) -> Resolved:
+def _resolved(options: dict[str, Any], **otherwise: Any) -> Resolved:
     config = options.pop("config")
     flags = {_FLAGS[name]: value for name, value in options.items() if value not in (None, ())}
     if "upstreams" in flags:
         flags["upstreams"] = list(flags["upstreams"])
-    return resolve(flags, config)
+    return resolve(flags, config, otherwise=otherwise)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -106,6 +106,39 @@ def doctor(as_json: bool, **options: Any) -> None:
         for finding in findings:
             click.echo(f"{'ok  ' if finding['ok'] else 'FAIL'}  {finding['part']}: {finding['message']}")
     sys.exit(0 if ok else 1)
+
+
+@cli.command()
+@_configured
+@click.argument("file", type=click.File("rb"))
+@click.option("--path", default="/v1/chat/completions", show_default=True, help="The request target.")
+@click.option("--method", default=None, help="[POST, or GET for /v1/models]")
+@click.option("-H", "--header", multiple=True, metavar="'NAME: VALUE'", help="A request header; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(file: Any, path: str, method: str | None, header: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Say what would become of a request, whose body is in FILE (`-`: standard input): its key, what normalisation
+    changes, and whether a stored answer may serve it. Asks no backend and changes nothing."""
+    from cacheproxy import explain as explaining
+
+    resolved = _resolved(options, upstreams=["http://127.0.0.1:8000"])
+    verb = method or ("GET" if path.partition("?")[0] == "/v1/models" else "POST")
+    told = explaining.explain(resolved.settings, verb.upper(), path, header, file.read())
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    for name, value in told.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            click.echo(f"{name}:")
+            for row in value:
+                click.echo("  " + "; ".join(f"{n}: {_brief(v)}" for n, v in row.items()))
+        elif isinstance(value, dict):
+            click.echo(f"{name}: " + "; ".join(f"{n}: {_brief(v)}" for n, v in value.items()))
+        else:
+            click.echo(f"{name}: {_brief(value)}")
+
+
+def _brief(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def main() -> None:

@@ -54,6 +54,12 @@ class RequestTooLarge(_RequestError):
     status, code = 413, "request_too_large"
 
 
+class UnsupportedEncoding(_RequestError):
+    """The body is not of the content coding that it claims."""
+
+    status, code = 415, "unsupported_encoding"
+
+
 class CacheMiss(AnswerError):
     status, code, kind, retry = 504, "cache_miss", "cache_error", False
 

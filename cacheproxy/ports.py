@@ -86,6 +86,9 @@ class Journal(Protocol):
     def count(self, event: str, label: str = "") -> None:
         """Something happened that is counted: a name of the list in telemetry.py, and one of its labels."""
 
+    def add(self, event: str, amount: float, label: str = "") -> None:
+        """The same, for what comes in amounts."""
+
 
 class Book(Protocol):
     """Gives back what the journal was told."""

@@ -8,6 +8,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 
 from cacheproxy.core.hosts import is_loopback
 from cacheproxy.errors import ConfigurationError
-from cacheproxy.schema import Settings, UpstreamSettings, names
+from cacheproxy.schema import Settings, names
 
 PREFIX = "CACHEPROXY_"
 _KUBERNETES = re.compile(r"CACHEPROXY_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
@@ -31,10 +32,16 @@ class Resolved:
         self.origins = dict(origins)
 
 
-def resolve(flags: Mapping[str, Any], config: Path | None, environment: Mapping[str, str] | None = None) -> Resolved:
-    """The configuration from all sources. `flags` by dotted name. Raises `ConfigurationError`."""
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+def resolve(
+    flags: Mapping[str, Any],
+    config: Path | None,
+    environment: Mapping[str, str] | None = None,
+    otherwise: Mapping[str, Any] | None = None,
+) -> Resolved:
+    """The configuration from all sources. `flags` and `otherwise` (what counts if nothing else is said) by dotted
+    name. Raises `ConfigurationError`."""
+    values: dict[str, Any] = dict(otherwise or {})
+    origins: dict[str, str] = dict.fromkeys(values, "default")
     if config is not None:
         for name, value in _flat(_read_file(config)).items():
             values[name], origins[name] = value, f"file {config}"
@@ -99,11 +106,11 @@ def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(PREFIX) or _KUBERNETES.fullmatch(variable) or _KUBERNETES_URL.match(text):
             continue
         name = variable[len(PREFIX) :].lower().replace("__", ".")
-        if name == "upstreams":
+        if names().get(name, ("", None, ""))[0].startswith("list"):
             try:
                 found[name] = orjson.loads(text) if text.lstrip().startswith("[") else _listed(text)
             except orjson.JSONDecodeError:
-                raise ConfigurationError(f"{variable} must be URLs separated by commas, or a JSON list") from None
+                raise ConfigurationError(f"{variable} must be texts separated by commas, or a JSON list") from None
         else:
             found[name] = text
     return found
@@ -127,9 +134,11 @@ def _refuse_unknown(values: Mapping[str, Any], origins: Mapping[str, str]) -> No
 def _explain(error: ValidationError, origins: Mapping[str, str]) -> str:
     problem = error.errors(include_url=False, include_input=False)[0]
     name = ".".join(str(part) for part in problem["loc"])
-    origin = next((origins[o] for o in (name, name.split(".")[0]) if o in origins), "default")
+    origin = next((origin for known, origin in origins.items() if f"{name}.".startswith(f"{known}.")), "default")
     if problem["type"] == "extra_forbidden":
-        nearest = difflib.get_close_matches(str(problem["loc"][-1]), list(UpstreamSettings.model_fields), 1, 0.0)[0]
+        place = re.sub(r"\.\d+(?=\.|$)", "[]", name).rpartition(".")[0] + "."
+        beside = [known[len(place) :].split(".")[0] for known in names() if known.startswith(place)]
+        nearest = difflib.get_close_matches(str(problem["loc"][-1]), beside, 1, 0.0)[0]
         return f"unknown configuration key `{name}` ({origin}); the nearest known one is `{nearest}`"
     if name == "upstreams" and problem["type"] == "missing":
         return "no backend is given: say --upstream http://127.0.0.1:8000 (or `upstreams` in the configuration)"
@@ -148,6 +157,13 @@ def _refuse_contradictions(settings: Settings) -> None:
     one_address = len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"})  # noqa: S104 - looked at, not bound
     if settings.listen.port and settings.listen.port == settings.admin.port and one_address:
         raise ConfigurationError("`listen.port` and `admin.port` are the same; choose another for one of them")
+    groups = [group.name for group in settings.access.key_groups]
+    for number, rule in enumerate(settings.rules, 1):
+        for pattern in rule.match.key_group:
+            if not any(fnmatchcase(group, pattern) for group in groups):
+                raise ConfigurationError(
+                    f"rule {number} speaks of the key group `{pattern}`, and `access.key_groups` has none"
+                )
     if settings.limits.answer_bytes > settings.limits.recording_bytes:
         raise ConfigurationError(
             "`limits.answer_bytes` is larger than `limits.recording_bytes`; no answer could be kept"

@@ -33,6 +33,14 @@ class Telemetry:
                 "cacheproxy_background_dropped", "Background work not begun because there was too much.",
                 registry=registry,
             ),
+            "saved_seconds": Counter(
+                "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
+                registry=registry,
+            ),
+            "saved_money": Counter(
+                "cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`.",
+                registry=registry,
+            ),
         }  # fmt: skip
         self._labelled = {
             "not_kept": Counter(
@@ -42,10 +50,23 @@ class Telemetry:
             "trouble": Counter(
                 "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part",), registry=registry
             ),
+            "saved_tokens": Counter(
+                "cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",), registry=registry
+            ),
+            "shadow": Counter(
+                "cacheproxy_shadow",
+                "Stored answers compared with the backend's new ones (`shadow`).",
+                ("result",),
+                registry=registry,
+            ),
+            "refresh": Counter(
+                "cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",), registry=registry
+            ),
         }
         self._children: dict[tuple[str, str, str], Counter] = {}
         self._sources = {source: self._seconds.labels(source.value) for source in Source}
         self._gauges: dict[str, Callable[[], float]] = {}
+        self._sections: dict[str, Callable[[], object]] = {}
 
     def note(self, outcome: Outcome, endpoint: str, seconds: float) -> None:
         reason = outcome.reason.word if outcome.reason is not None else ""
@@ -57,10 +78,17 @@ class Telemetry:
         self._sources[outcome.source].observe(seconds)
 
     def count(self, event: str, label: str = "") -> None:
+        self.add(event, 1, label)
+
+    def add(self, event: str, amount: float, label: str = "") -> None:
         if label:
-            self._labelled[event].labels(label).inc()
+            self._labelled[event].labels(label).inc(amount)
         else:
-            self._events[event].inc()
+            self._events[event].inc(amount)
+
+    def section(self, name: str, read: Callable[[], object]) -> None:
+        """Add what `read` gives to the summary, as `name`."""
+        self._sections[name] = read
 
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Publish ``cacheproxy_<name>``, read when it is asked for."""
@@ -82,15 +110,17 @@ class Telemetry:
                     reasons[sample.labels["reason"]] = reasons.get(sample.labels["reason"], 0) + int(sample.value)
         looked = sources["HIT"] + sources["STALE"] + sources["MISS"]
         served = sources["HIT"] + sources["STALE"]
-        not_kept = {
-            s.labels["reason"]: int(s.value)
-            for s in next(iter(self._labelled["not_kept"].collect())).samples
-            if s.name.endswith("_total")
-        }
         return {
             "requests": sources,
             "reasons": reasons,
-            "not_kept": not_kept,
+            "not_kept": self._by_label("not_kept", "reason"),
             "hit_rate": served / looked if looked else None,
+            "shadow": self._by_label("shadow", "result"),
+            "refreshes": self._by_label("refresh", "result"),
             **{name: read() for name, read in self._gauges.items()},
+            **{name: read() for name, read in self._sections.items()},
         }
+
+    def _by_label(self, event: str, label: str) -> dict[str, int]:
+        samples = next(iter(self._labelled[event].collect())).samples
+        return {s.labels[label]: int(s.value) for s in samples if s.name.endswith("_total")}

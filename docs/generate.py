@@ -4,6 +4,7 @@ Generated: docs/reasons.md, docs/configuration.md, docs/metrics.md, and configs/
 """
 # ruff: noqa: INP001, T201, SLF001 - a script, which prints; the metrics library tells label names no other way
 
+import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
@@ -79,6 +80,8 @@ def human(kind: str, value: Any) -> str:
         return units[0] if units else str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return json.dumps(list(value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -152,6 +155,9 @@ def embedded() -> str:
         f"# {NOTE} What it means at length: docs/configuration.md.",
     ]
     for group, members in _groups():
+        if group != "upstreams" and members[0][0] == group:
+            lines += ["", *_comment(members[0][1][2], ""), f"# {group}: []"]
+            continue
         lines += ["", f"{group}:"]
         lines += _backend(members) if group == "upstreams" else _members(group, members)
     return "\n".join(lines) + "\n"
@@ -173,6 +179,8 @@ def _backend(members: list[tuple[str, tuple[str, Any, str]]]) -> list[str]:
 def _members(group: str, members: list[tuple[str, tuple[str, Any, str]]]) -> list[str]:
     lines = []
     for name, (kind, default, meaning) in members:
+        if "[]" in name:
+            continue
         value = human(kind, default)
         shown = f'"{value}"' if value in ("on", "off") else value
         lines += _comment(meaning)
@@ -196,6 +204,8 @@ LABELS = {
     "reason": "A word of the [reasons](reasons.md), or empty for a hit.",
     "endpoint": _listed(e.value for e in Endpoint) + ", or empty for every other path.",
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
+    "kind": "`prompt` or `completion`.",
+    "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",
     "part": "The part that failed, and whether reading or writing, such as `cache file (read)`.",
 }
 """A label that has no line here cannot be documented, so it cannot be added without one."""

@@ -155,11 +155,11 @@ def test_what_is_no_truth_value_is_refused(value):
     assert "`access.hide_hits`" in refused(access__hide_hits=value)
 
 
-@pytest.mark.parametrize("value", ["ON", "1", "", "shadow", 1])
+@pytest.mark.parametrize("value", ["ON", "1", "", "shadows", 1])
 def test_what_is_none_of_the_choices_is_refused_with_the_choices(value):
     said = refused(exact__mode=value)
     assert "`exact.mode`" in said
-    assert "'on' or 'off'" in said
+    assert "'on', 'off', 'opt-in', 'read-only', 'write-only' or 'shadow'" in said
 
 
 # --- backends --------------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ They combine to the strictest: a directive can only take away from what another 
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from cacheproxy.core.fields import values
 from cacheproxy.core.model import Fields
 
 MAX_NAME_BYTES = 1024
+DEFAULT_PRIORITY = 1
 _MEMBER = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^,"]|")+')
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 GREATEST = 2.0**31
@@ -21,7 +22,8 @@ LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``."""
+    """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``. `priority`: 0 is the most
+    urgent, 2 is batch work. `opted_in`: the request has a control that only makes sense with a cache."""
 
     no_cache: bool = False
     no_store: bool = False
@@ -29,9 +31,13 @@ class Controls:
     max_age: float | None = None
     min_fresh: float | None = None
     max_stale: float | None = None
+    stale_if_error: float | None = None
     ttl: float | None = None
     namespace: str = ""
     knowledge: str = ""
+    tags: tuple[str, ...] = ()
+    priority: int = DEFAULT_PRIORITY
+    opted_in: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,13 @@ class _Draft:
 
 
 NONE = Controls()
-_NAMES = (b"cache-control", b"pragma", b"x-cache-control", b"x-cache-ttl", b"x-cache-namespace", b"x-cache-kb")
+_NAMES = frozenset({
+    b"cache-control", b"pragma", b"x-cache-control", b"x-cache-ttl", b"x-cache-namespace", b"x-cache-tags",
+    b"x-cache-kb", b"x-priority", b"priority",
+})  # fmt: skip
+_URGENCY = re.compile(r"(?:^|,)\s*u\s*=\s*([0-7])\s*(?:$|[,;])")
+_PRIORITIES = {"P0": 0, "P1": 1, "P2": 2}
+_BY_URGENCY = (0, 0, 0, 1, 1, 2, 2, 2)
 
 
 def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
@@ -65,16 +77,17 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
             _directives(value.decode("latin-1"), draft)
     if not values(fields, b"cache-control") and b"no-cache" in [v.strip().lower() for v in values(fields, b"pragma")]:
         draft.flags.add("no-cache")  # RFC 9111 section 5.4
-    told = _name(b", ".join(values(fields, b"x-cache-namespace")))
-    if told is None:
-        return BadControl("X-Cache-Namespace", f"percent-encoded UTF-8 of at most {MAX_NAME_BYTES} bytes")
-    namespace = _escaped(told)
-    knowledge = _names(b",".join(values(fields, b"x-cache-kb")))
-    if knowledge is None:
-        return BadControl("X-Cache-KB", f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
+    names = _labels(fields)
+    if isinstance(names, BadControl):
+        return names
+    namespace, knowledge, tags = names
+    priority = _priority(fields)
+    if priority is None:
+        return BadControl("X-Priority", "P0, P1 or P2")
     bad = _lifetime(fields, draft) or (None if body_field is None else _litellm(body_field, draft))
     if bad is not None:
         return bad
+    opted_in = bool(namespace or knowledge or tags or draft.numbers or "only-if-cached" in draft.flags or body_field)
     if body_field is not None:
         namespace = "\0\1".join(n for n in (namespace, _escaped(body_field.get("namespace") or "")) if n)
     return Controls(
@@ -84,9 +97,13 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
         max_age=draft.numbers.get("max-age"),
         min_fresh=draft.numbers.get("min-fresh"),
         max_stale=draft.numbers.get("max-stale"),
+        stale_if_error=draft.numbers.get("stale-if-error"),
         ttl=draft.numbers.get("ttl"),
         namespace=namespace,
         knowledge=knowledge,
+        tags=decoded(tags),
+        priority=priority,
+        opted_in=opted_in,
     )
 
 
@@ -113,8 +130,33 @@ def _directives(text: str, draft: _Draft) -> None:
             draft.tighten("max-age", number)
         elif name == "min-fresh":
             draft.numbers["min-fresh"] = max(number, draft.numbers.get("min-fresh", 0.0))
+        elif name == "stale-if-error":
+            draft.tighten(name, number)
         elif name == "max-stale":
             draft.tighten("max-stale", number if equals else float("inf"))
+
+
+def _labels(fields: Fields) -> tuple[str, str, str] | BadControl:
+    """The namespace, and the canonical lists of knowledge bases and tags."""
+    told = _name(b", ".join(values(fields, b"x-cache-namespace")))
+    if told is None:
+        return BadControl("X-Cache-Namespace", f"percent-encoded UTF-8 of at most {MAX_NAME_BYTES} bytes")
+    lists: list[str] = []
+    for header, shown in ((b"x-cache-kb", "X-Cache-KB"), (b"x-cache-tags", "X-Cache-Tags")):
+        names = _names(b",".join(values(fields, header)))
+        if names is None:
+            return BadControl(shown, f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
+        lists.append(names)
+    return _escaped(told), lists[0], lists[1]
+
+
+def _priority(fields: Fields) -> int | None:
+    """Our own header, else RFC 9218's; the last of either. None: our own says something else."""
+    own = values(fields, b"x-priority")
+    if own:
+        return _PRIORITIES.get(own[-1].decode("latin-1").strip().upper())
+    found = _URGENCY.search(b",".join(values(fields, b"priority")).decode("latin-1"))
+    return _BY_URGENCY[int(found.group(1))] if found else DEFAULT_PRIORITY
 
 
 def _name(value: bytes) -> str | None:
@@ -133,10 +175,36 @@ def _escaped(namespace: str) -> str:
 
 
 def _names(value: bytes) -> str | None:
-    """A comma-separated list of names in one canonical text: sorted, each once, still percent-encoded."""
+    """A comma-separated list of names in one canonical text: sorted, each once, percent-encoded in one way."""
     if len(value) > MAX_NAME_BYTES or _name(value) is None:
         return None
-    return ",".join(sorted({part.strip().decode("latin-1") for part in value.split(b",") if part.strip()}))
+    return ",".join(sorted({_written(part.strip()) for part in value.split(b",") if part.strip()}))
+
+
+def _written(name: bytes) -> str:
+    """A name, and its version if it has one, percent-encoded as far as they need it."""
+    return "@".join(quote(unquote_to_bytes(part), safe="") for part in name.split(b"@", 1))
+
+
+def joined(names: str, more: tuple[str, ...]) -> str:
+    """A canonical list with the names of the configuration added."""
+    added = {"@".join(quote(part, safe="") for part in name.split("@", 1)) for name in more}
+    return ",".join(sorted({*names.split(","), *added} - {""}))
+
+
+def decoded(names: str) -> tuple[str, ...]:
+    """The names of a canonical list, percent-encoding undone."""
+    return tuple(unquote_to_bytes(part.encode("latin-1")).decode() for part in names.split(",")) if names else ()
+
+
+def labels(value: bytes) -> tuple[str, ...]:
+    """The labels in a backend's list of them; what is no UTF-8 text is left out."""
+    found: list[str] = []
+    for part in value.split(b","):
+        name = _name(part)
+        if name and name not in found:
+            found.append(name)
+    return tuple(found)
 
 
 def understands(body_field: Any) -> bool:

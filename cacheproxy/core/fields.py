@@ -28,7 +28,7 @@ CONTROLS = frozenset({
 
 UNKEYED = frozenset({
     # the connection and the message's own framing
-    b"host", b"content-length", b"content-type", b"expect", b"date", b"via",
+    b"host", b"content-length", b"content-type", b"content-encoding", b"expect", b"date", b"via",
     # what the answer may look like on the wire, not what it says
     b"accept", b"accept-encoding", b"accept-charset",
     # cache and scheduling controls, read by us
@@ -82,6 +82,21 @@ def credential(fields: Fields) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name in CREDENTIALS for value in values(fields, name)]
 
 
+def token(fields: Fields) -> bytes | None:
+    """The secret of a credential: a bearer token or an API key, the first there is."""
+    for name in (b"authorization", b"api-key", b"x-api-key"):
+        value = first(fields, name)
+        if value is not None:
+            scheme, _, rest = value.strip().partition(b" ")
+            return rest.strip() if rest and scheme.lower() == b"bearer" else value.strip()
+    return None
+
+
+def account(fields: Fields) -> list[tuple[bytes, bytes]]:
+    """The lines that say for which account the credential is used."""
+    return [line for line in credential(fields) if line[0] in (b"openai-organization", b"openai-project")]
+
+
 def is_keyed(name: bytes) -> bool:
     """Whether a request field (lower case) is part of the key."""
     return not (
@@ -100,10 +115,14 @@ STICKINESS = re.compile(
 """Cookies of balancers in between, which clients send back: they say which machine, not who or what."""
 
 
-def keyed(fields: Fields) -> list[tuple[bytes, bytes]]:
-    """The request fields that are part of the key, lower-cased and sorted (order among equal names kept)."""
+def keyed(fields: Fields, volatile: frozenset[bytes] = frozenset()) -> list[tuple[bytes, bytes]]:
+    """The request fields that are part of the key, lower-cased and sorted (order among equal names kept).
+
+    `volatile`: names (lower case) that the operator takes out beside `UNKEYED`.
+    """
     lines = [(name.lower(), _telling(name.lower(), value)) for name, value in end_to_end(fields)]
-    return sorted([(n, v) for n, v in lines if v is not None and is_keyed(n)], key=lambda line: line[0])
+    kept = [(n, v) for n, v in lines if v is not None and n not in volatile and is_keyed(n)]
+    return sorted(kept, key=lambda line: line[0])
 
 
 def _telling(name: bytes, value: bytes) -> bytes | None:

@@ -38,7 +38,7 @@ def exact(  # noqa: PLR0913 - every part of the key, by name
     secret: bytes,
     *,
     realm: bytes,
-    credential: bytes,
+    owner: bytes,
     namespace: str,
     knowledge: str,
     target: bytes,
@@ -47,12 +47,24 @@ def exact(  # noqa: PLR0913 - every part of the key, by name
 ) -> bytes:
     """The exact key (32 bytes).
 
-    `realm`: which backends answer; `credential`: its fingerprint; `namespace`: the caller's own cache within that
+    `realm`: which backends answer; `owner`: whose scope; `namespace`: the caller's own cache within that
     scope; `knowledge`: the declared knowledge bases; `target`: the request target with its query; `fields`: the
     keyed request fields, lower-cased and sorted; `body`: the canonical form.
     """
-    parts = [_VERSION, realm, credential, namespace.encode(), knowledge.encode(), target]
+    parts = [_VERSION, realm, owner, namespace.encode(), knowledge.encode(), target]
     return _digest(secret, b"exact", [*parts, *_lines(fields), body], KEY_BYTES)
+
+
+def group_owner(secret: bytes, kind: str, name: str) -> bytes:
+    """The owner (16 bytes) of a scope that several credentials share."""
+    return _digest(secret, b"owner", [kind.encode(), name.encode("utf-8", "surrogatepass")], FINGERPRINT_BYTES)
+
+
+def variant(key: bytes, number: int) -> bytes:
+    """The key of the answer number `number` (from 0) to the request of `key`."""
+    if number == 0:
+        return key
+    return hashlib.blake2b(key + number.to_bytes(8, "big"), digest_size=KEY_BYTES, person=b"variant").digest()
 
 
 def entry_id(key: bytes) -> str:

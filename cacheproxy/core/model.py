@@ -28,23 +28,27 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose answers: a keyed fingerprint of the credential (16 bytes) and the caller's own namespace in it."""
+    """Whose answers: 16 bytes derived on our side (by default a keyed fingerprint of the credential), and the caller's
+    own namespace in it."""
 
-    credential: bytes
+    owner: bytes
     namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A cacheable request, bound to its key (32 bytes)."""
+    """A cacheable request, bound to its key (32 bytes). `credential`: the fingerprint of who asks; `choices`: how many
+    the answer must have; `most_tokens`: the limit on them, where an answer need not say that it was cut by it."""
 
     endpoint: Endpoint
     key: bytes
     scope: Scope
+    credential: bytes
     model: str
     stream: bool
     wants_usage: bool
     choices: int
+    most_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class Answer:
 
     `id_literal` and `created_literal` are the exact bytes (name, colon, value) that stand wherever the answer
     states its id and time, or empty where they cannot be exchanged safely. `request_id`: the backend gave
-    its answer one.
+    its answer one. `status`: 200, or the client error that it is. `tokens`: prompt and completion tokens that the
+    backend counted. `pace`: for a stream, the pause before each event, two bytes each, in milliseconds.
     """
 
     form: Form
@@ -63,13 +68,21 @@ class Answer:
     id_literal: bytes = b""
     created_literal: bytes = b""
     request_id: bool = False
+    status: int = 200
+    tokens: tuple[int, int] = (0, 0)
+    pace: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A stored answer. Times are seconds of the wall clock; `expires_at` is absolute and always set."""
+    """A stored answer. Times are seconds of the wall clock; `expires_at` is absolute and always set.
+
+    `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched. `took`:
+    seconds the backend needed.
+    """
 
     key: bytes
+    owner: bytes
     credential: bytes
     namespace: str
     endpoint: Endpoint
@@ -79,11 +92,12 @@ class Entry:
     fresh_until: float
     expires_at: float
     took: float
+    tags: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Bytes this entry is counted with: its body and a fixed allowance for the rest."""
-        return len(self.answer.body) + ENTRY_OVERHEAD
+        return len(self.answer.body) + len(self.answer.pace) + ENTRY_OVERHEAD
 
 
 ENTRY_OVERHEAD = 1024

@@ -17,6 +17,7 @@ class Source(StrEnum):
     STALE = "STALE"
     MISS = "MISS"
     BYPASS = "BYPASS"
+    SHADOW = "SHADOW"
 
 
 class Forward(StrEnum):
@@ -26,6 +27,7 @@ class Forward(StrEnum):
     MISS = "miss"
     STALE = "stale"
     REQUEST = "request"
+    PARTIAL = "partial"
 
 
 class Reason(Enum):
@@ -33,7 +35,11 @@ class Reason(Enum):
 
     # The cache was not asked at all.
     UNCACHEABLE_PATH = ("uncacheable_path", "This method and path is not one whose answers are cached.")
-    CACHE_OFF = ("cache_off", "The exact layer is switched off (`exact.mode: off`).")
+    CACHE_OFF = ("cache_off", "The exact layer is switched off for this request (`exact.mode` or a rule).")
+    NOT_OPTED_IN = (
+        "not_opted_in",
+        "The exact layer serves only requests that ask for it (`opt-in`), and this one has no cache control of ours.",
+    )
     NO_STORE = ("no_store", "The request says `no-store`: neither read nor written.")
     ENCODED_REQUEST = ("encoded_request", "The request body has a `Content-Encoding`; it passes as it is.")
     UNKEYABLE = (
@@ -50,11 +56,16 @@ class Reason(Enum):
         "The request refers to something the backend keeps (`previous_response_id`, `conversation`, a stored prompt, "
         "an item by reference) or runs in the background: the same words may have another answer later.",
     )
-    # The cache was asked and had nothing to serve.
+    # The cache was asked and had nothing to serve, or was not to serve it.
     ABSENT = ("absent", "Nothing is stored for this request.")
     EXPIRED = ("expired", "The stored answer is past its lifetime.")
     TOO_OLD = ("too_old", "The stored answer is older than the request's `max-age` or `min-fresh` allows.")
     NO_CACHE = ("no_cache", "The request says `no-cache`: a new answer is fetched and stored.")
+    WRITE_ONLY = ("write_only", "Answers are kept for this request but not served (`write-only`).")
+    SHADOW = ("shadow", "A stored answer was found and compared with the backend's, but not served (`shadow`).")
+    REFRESHED = ("refreshed", "An answer was served and a new one is being fetched in the background.")
+    BACKEND_FAILED = ("backend_failed", "The backend failed, and a stored answer was allowed in its place.")
+    PARTLY_STORED = ("partly_stored", "Some inputs of this batch were stored; the backend was asked for the others.")
     USAGE_MISSING = ("usage_missing", "The stored stream has no token usage, and this request asks for it.")
     UNPROVEN_CREDENTIAL = (
         "unproven_credential",
@@ -62,6 +73,7 @@ class Reason(Enum):
     )
     STORE_TROUBLE = ("store_trouble", "The store failed or was too slow; the request went on without it.")
     # The backend answered, and the answer was not kept.
+    READ_ONLY = ("read_only", "Stored answers are served for this request, new ones are not kept (`read-only`).")
     STATUS = ("status", "The backend's status is not 200.")
     CONTENT_TYPE = ("content_type", "The answer is neither JSON nor an event stream.")
     CONTENT_ENCODING = ("content_encoding", "The answer has a content coding that is not understood.")
@@ -69,7 +81,9 @@ class Reason(Enum):
     RESPONSE_NO_STORE = ("response_no_store", "The backend's answer says `Cache-Control: no-store`.")
     VARY = ("vary", "The backend's `Vary` names a header that is not part of the key.")
     INCOMPLETE = ("incomplete", "The body ended before its own framing said so.")
-    NO_TERMINAL_EVENT = ("no_terminal_event", "The stream ended without its terminal event (`[DONE]`).")
+    NO_TERMINAL_EVENT = (
+        "no_terminal_event", "The stream ended without its terminal event (`[DONE]`, `response.completed`).",
+    )  # fmt: skip
     UNFINISHED_CHOICE = ("unfinished_choice", "A choice is missing or has no finish reason.")
     FINISH_REASON = ("finish_reason", "A choice finished with something other than `stop` or `tool_calls`.")
     IN_BAND_ERROR = ("in_band_error", "The answer carries an error inside.")
@@ -82,6 +96,7 @@ class Reason(Enum):
     AUDIO = ("audio", "The answer carries audio, which is passed on but not kept.")
     TOO_LARGE = ("too_large", "The answer is larger than `limits.answer_bytes`.")
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
+    SAME_ANSWER = ("same_answer", "One of the answers kept for this request says the same (`exact.variants`).")
     ZERO_TTL = ("zero_ttl", "The lifetime in force for this answer is 0.")
     CLIENT_GONE = ("client_gone", "The caller left before the answer was complete.")
 

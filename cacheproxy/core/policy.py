@@ -1,15 +1,32 @@
 """May we look, may we keep: every rule in one place, each "no" a `Reason`. None means yes."""
 
+from typing import Any
+
+from cacheproxy.core import coding, responses
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.model import Ask, Endpoint, Fields, Form
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.rules import Mode
 
 ENDPOINTS = {
-    b"/v1/chat/completions": Endpoint.CHAT,
-    b"/v1/completions": Endpoint.COMPLETIONS,
+    (b"/v1/chat/completions", "POST"): Endpoint.CHAT,
+    (b"/v1/completions", "POST"): Endpoint.COMPLETIONS,
+    (b"/v1/responses", "POST"): Endpoint.RESPONSES,
+    (b"/v1/embeddings", "POST"): Endpoint.EMBEDDINGS,
+    (b"/v1/rerank", "POST"): Endpoint.RERANK,
+    (b"/v1/score", "POST"): Endpoint.SCORE,
+    (b"/v1/models", "GET"): Endpoint.MODELS,
 }
-"""The paths whose answers are cached, for ``POST``."""
+"""The operations whose answers are cached, by path and method."""
+
+STREAMED = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS, Endpoint.RESPONSES})
+"""Those that can answer with a stream of events."""
+ASKED_FOR_USAGE = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS})
+"""Those whose streams tell their usage only if they are asked for it (``stream_options.include_usage``)."""
+
+NEGATIVE = frozenset({400, 404, 422})
+"""Client errors that the same request gets again, as long as the backend stays what it is."""
 
 KEPT_VARIANTS = frozenset({
     b"accept", b"accept-encoding", b"origin", b"host", *http_fields.CREDENTIALS,
@@ -19,30 +36,44 @@ KEPT_VARIANTS = frozenset({
 
 def endpoint_of(method: str, target: bytes) -> Endpoint | None:
     """The cacheable operation that a request line names, if it names one."""
-    if method != "POST":
-        return None
-    return ENDPOINTS.get(target.partition(b"?")[0])
+    return ENDPOINTS.get((target.partition(b"?")[0], method))
 
 
-def may_look(fields: Fields, wishes: Controls, *, enabled: bool) -> Reason | None:
-    """Whether a request with this head, to a cacheable path, may be looked up at all."""
-    if not enabled:
+def may_look_head(fields: Fields, wishes: Controls, *, off: bool) -> Reason | None:
+    """Whether a request with this head, to a cacheable path, may be looked up at all. `off`: nothing in its body
+    could switch the layer on."""
+    if off:
         return Reason.CACHE_OFF
     if wishes.no_store:
         return Reason.NO_STORE
-    if any(c != b"identity" for c in http_fields.tokens(fields, b"content-encoding")):
+    if coding.plain_after(http_fields.tokens(fields, b"content-encoding")) is None:
         return Reason.ENCODED_REQUEST
     return None
 
 
-def may_keep_head(ask: Ask, status: int, fields: Fields) -> Reason | None:
-    """Whether an answer with this head may be kept once its body has proven complete."""
-    if status != 200:
-        return Reason.STATUS
+def may_look(endpoint: Endpoint, body: dict[str, Any], wishes: Controls, mode: Mode) -> Reason | None:
+    """Whether a request whose body has been read may be looked up."""
+    if mode is Mode.OFF:
+        return Reason.CACHE_OFF
+    if wishes.no_store:
+        return Reason.NO_STORE
+    if mode is Mode.OPT_IN and not wishes.opted_in:
+        return Reason.NOT_OPTED_IN
+    return responses.trouble_of_request(body) if endpoint is Endpoint.RESPONSES else None
+
+
+def may_keep_head(ask: Ask, status: int, fields: Fields, *, negative: bool = False) -> Reason | None:
+    """Whether an answer with this head may be kept once its body has proven complete. `negative`: client errors
+    that will be the same again may be kept too."""
     form = form_of(fields)
-    if form is None:
+    if status != 200:
+        if not (negative and status in NEGATIVE):
+            return Reason.STATUS
+        if form is not Form.JSON:
+            return Reason.CONTENT_TYPE
+    elif form is None:
         return Reason.CONTENT_TYPE
-    if (form is Form.EVENTS) != ask.stream:
+    elif (form is Form.EVENTS) != ask.stream:
         return Reason.MODE_MISMATCH
     if b"no-store" in http_fields.tokens(fields, b"cache-control"):
         return Reason.RESPONSE_NO_STORE

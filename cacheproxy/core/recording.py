@@ -11,18 +11,20 @@ from typing import Any, Protocol
 
 import orjson
 
+from cacheproxy.core import choices, embeddings, rankings, responses
+from cacheproxy.core.choices import Tally, said_by, too_deep
 from cacheproxy.core.events import DONE, Event, Splitter
 from cacheproxy.core.model import Answer, Ask, Endpoint, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.splice import walk
 
-KEPT_FINISHES = frozenset({"stop", "tool_calls"})
-
 
 class Recorder(Protocol):
-    """Takes a body as it passes. `held` is the bytes it keeps, `ended` whether the answer itself is over."""
+    """Takes a body as it passes. `held` is the bytes it keeps, `events` how many events it keeps, `ended` whether the
+    answer itself is over."""
 
     held: int
+    events: int
     ended: bool
 
     def feed(self, data: bytes) -> None:
@@ -32,19 +34,25 @@ class Recorder(Protocol):
         """What was recorded, after the framing said that the body is whole."""
 
 
-def recorder(ask: Ask, content_type: str) -> Recorder:
-    """The recorder for the answer to `ask`."""
-    return EventRecorder(ask, content_type) if ask.stream else JsonRecorder(ask, content_type)
+def recorder(ask: Ask, content_type: str, status: int = 200) -> Recorder:
+    """The recorder for the answer to `ask` with `status`."""
+    if status != 200 or not ask.stream:
+        return JsonRecorder(ask, content_type, status)
+    if ask.endpoint is Endpoint.RESPONSES:
+        return responses.EventRecorder(content_type, ask.most_tokens)
+    return EventRecorder(ask, content_type)
 
 
 class JsonRecorder:
     """Records one JSON document."""
 
-    def __init__(self, ask: Ask, content_type: str) -> None:
+    def __init__(self, ask: Ask, content_type: str, status: int = 200) -> None:
         self._ask = ask
         self._content_type = content_type
+        self._status = status
         self._parts: list[bytes] = []
         self.held = 0
+        self.events = 0
         self.ended = False
 
     def feed(self, data: bytes) -> None:
@@ -59,14 +67,37 @@ class JsonRecorder:
             return Reason.MALFORMED
         if not isinstance(document, dict):
             return Reason.MALFORMED
+        if self._status != 200:
+            return Answer(Form.JSON, self._content_type, body, has_usage=False, status=self._status)
         if _is_error(document):
             return Reason.IN_BAND_ERROR
         trouble = _document_trouble(self._ask, body, document)
-        if trouble is not None:
-            return trouble
-        has_usage = isinstance(document.get("usage"), dict)
-        id_literal, created_literal = literals([body])
-        return Answer(Form.JSON, self._content_type, body, has_usage, id_literal, created_literal)
+        return trouble or json_answer(self._ask.endpoint, self._content_type, body, document)
+
+
+def json_answer(endpoint: Endpoint, content_type: str, body: bytes, document: dict[str, Any]) -> Answer:
+    """The answer that a proven document, `body` in bytes, is."""
+    usage = document.get("usage")
+    id_literal, created_literal = literals([body]) if endpoint in RENAMED else (b"", b"")
+    return Answer(
+        Form.JSON, content_type, body, isinstance(usage, dict), id_literal, created_literal, tokens=tokens_of(usage)
+    )  # fmt: skip
+
+
+RENAMED = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS, Endpoint.EMBEDDINGS, Endpoint.RERANK, Endpoint.SCORE})
+"""Endpoints whose answers have an id that nobody refers to afterwards."""
+
+
+def tokens_of(usage: Any) -> tuple[int, int]:
+    """Prompt and completion tokens of a usage object; 0 where it does not say."""
+    if not isinstance(usage, dict):
+        return 0, 0
+    pair = [usage.get(new, usage.get(old)) for new, old in _TOKEN_NAMES]
+    prompt, completion = (n if type(n) is int and 0 <= n < 2**53 else 0 for n in pair)
+    return prompt, completion
+
+
+_TOKEN_NAMES = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
 
 
 def _is_error(document: dict[str, Any]) -> bool:
@@ -74,100 +105,17 @@ def _is_error(document: dict[str, Any]) -> bool:
 
 
 def _document_trouble(ask: Ask, body: bytes, document: dict[str, Any]) -> Reason | None:
-    choices = document.get("choices")
-    if not isinstance(choices, list) or _too_deep(body, document):
-        return Reason.MALFORMED
-    if not choices:
-        return Reason.EMPTY
-    tally = Tally()
-    seen: set[Any] = set()
-    for position, choice in enumerate(choices):
-        said = _said(ask.endpoint, choice, "message")
-        if said is None or not said:
-            return Reason.MALFORMED
-        index = choice.get("index", position)
-        if not tally.note(index, choice.get("finish_reason"), said) or index in seen:
-            return Reason.MALFORMED
-        seen.add(index)
-    return tally.trouble(ask.choices)
-
-
-_MOST_LEVELS = 200
-"""Levels of nesting that can certainly be written again, also inside the object that a stream's event is."""
-
-
-def _too_deep(raw: bytes, document: dict[str, Any]) -> bool:
-    """Whether `document` cannot be written again in another form."""
-    if raw.count(b"[") + raw.count(b"{") <= _MOST_LEVELS:
-        return False
-    levels = 0
-    layer: list[Any] = [document]
-    while layer and levels <= _MOST_LEVELS:
-        levels += 1
-        layer = [
-            inner
-            for outer in layer
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return bool(layer)
-
-
-def _said(endpoint: Endpoint, choice: Any, name: str) -> dict[str, Any] | None:
-    """What a choice or a piece of one says, if it has the shape that its endpoint gives; {} if it says nothing."""
-    if not isinstance(choice, dict) or not isinstance(choice.get("logprobs"), dict | None):
-        return None
-    if endpoint is Endpoint.COMPLETIONS:
-        return choice if isinstance(choice.get("text"), str | None) else None
-    said = choice.get(name)
-    if said is None:
-        return {}
-    if not isinstance(said, dict) or not isinstance(calls := said.get("tool_calls"), list | None):
-        return None
-    content = said.get("content")
-    if not isinstance(content, str | None) and (name == "delta" or not isinstance(content, list)):
-        return None
-    return said if all(isinstance(call, dict) for call in calls or ()) else None
-
-
-class Tally:
-    """What is known of the choices of one answer: who finished, and whether anybody said anything."""
-
-    def __init__(self) -> None:
-        self._finished: dict[int, bool] = {}
-        self._speaks = False
-        self._audio = False
-        self._other_finish = False
-
-    def note(self, index: Any, finish: Any, said: dict[str, Any]) -> bool:
-        """Note a choice's message, delta or text piece, and its finish reason if it has one; False if the index is
-        none."""
-        if type(index) is not int:
-            return False
-        self._finished.setdefault(index, False)
-        if finish is not None:
-            self._finished[index] = True
-            self._other_finish |= not isinstance(finish, str) or finish not in KEPT_FINISHES
-        self._audio |= bool(said.get("audio"))
-        self._speaks |= any(said.get(name) for name in ("content", "text", "tool_calls", "refusal"))
-        return True
-
-    @property
-    def finished(self) -> bool:
-        """Whether every choice seen has finished, and there is one."""
-        return bool(self._finished) and all(self._finished.values())
-
-    def trouble(self, wanted: int) -> Reason | None:
-        """Why these choices are not a complete answer of `wanted` choices, or None."""
-        if not self._finished:
-            return Reason.EMPTY
-        if len(self._finished) != wanted or not self.finished:
-            return Reason.UNFINISHED_CHOICE
-        if self._other_finish:
-            return Reason.FINISH_REASON
-        if self._audio:
-            return Reason.AUDIO
-        return None if self._speaks else Reason.EMPTY
+    match ask.endpoint:
+        case Endpoint.CHAT | Endpoint.COMPLETIONS:
+            return choices.document_trouble(ask, body, document)
+        case Endpoint.RESPONSES:
+            return responses.trouble_of_document(document, ask.most_tokens)
+        case Endpoint.EMBEDDINGS:
+            return embeddings.trouble_of(document, ask.choices)
+        case Endpoint.MODELS:
+            return None if isinstance(document.get("data", document.get("models")), list) else Reason.MALFORMED
+        case _:
+            return rankings.trouble_of(ask.endpoint, document)
 
 
 class EventRecorder:
@@ -181,8 +129,10 @@ class EventRecorder:
         self._tally = Tally()
         self._trouble: Reason | None = None
         self._has_usage = False
+        self._tokens = (0, 0)
         self._literals: tuple[bytes, bytes] | None = None
         self.held = 0
+        self.events = 0
         self.ended = False
 
     def feed(self, data: bytes) -> None:
@@ -202,6 +152,7 @@ class EventRecorder:
         if self.ended:
             return None if data is None else Reason.MALFORMED
         self._parts.append(event.stored)
+        self.events += 1
         if data is None:
             return None
         if data.strip() == DONE:
@@ -220,7 +171,9 @@ class EventRecorder:
             return Reason.MALFORMED
         if _is_error(document):
             return Reason.IN_BAND_ERROR
-        self._has_usage |= isinstance(document.get("usage"), dict)
+        if isinstance(usage := document.get("usage"), dict):
+            self._has_usage = True
+            self._tokens = tokens_of(usage)
         pair = literals([data])
         if self._literals is None:
             self._literals = pair
@@ -229,11 +182,11 @@ class EventRecorder:
                 self._literals[0] if self._literals[0] == pair[0] else b"",
                 self._literals[1] if self._literals[1] == pair[1] else b"",
             )
-        choices = document.get("choices")
-        if not isinstance(choices, list | None) or _too_deep(data, document):
+        pieces = document.get("choices")
+        if not isinstance(pieces, list | None) or too_deep(data, document):
             return Reason.MALFORMED
-        for choice in choices or ():
-            said = _said(self._ask.endpoint, choice, "delta")
+        for choice in pieces or ():
+            said = said_by(self._ask.endpoint, choice, "delta")
             if said is None or not self._tally.note(choice.get("index", 0), choice.get("finish_reason"), said):
                 return Reason.MALFORMED
         return None
@@ -248,7 +201,9 @@ class EventRecorder:
             return Reason.NO_TERMINAL_EVENT
         id_literal, created_literal = self._literals or (b"", b"")
         body = b"".join(self._parts)
-        return Answer(Form.EVENTS, self._content_type, body, self._has_usage, id_literal, created_literal)
+        return Answer(
+            Form.EVENTS, self._content_type, body, self._has_usage, id_literal, created_literal, tokens=self._tokens
+        )  # fmt: skip
 
 
 _PLAIN_ID = re.compile(rb'"[A-Za-z0-9_.:/+=-]+"')

@@ -6,34 +6,39 @@ out or added, except the split into pieces that a stream needs.
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
-from cacheproxy.core import usage
+from cacheproxy.core import policy, responses, usage
 from cacheproxy.core.assemble import assemble, disassemble
 from cacheproxy.core.events import DONE, event, split
 from cacheproxy.core.model import Answer, Endpoint, Form
-from cacheproxy.core.recording import literals
+from cacheproxy.core.recording import RENAMED, literals
 
 JSON_TYPE = "application/json"
 EVENTS_TYPE = "text/event-stream; charset=utf-8"
 
 
-def can_give(answer: Answer, *, stream: bool, wants_usage: bool) -> bool:
+def can_give(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> bool:
     """Whether `answer` holds what the request wants: a stream recorded without usage cannot invent it."""
-    return answer.has_usage or answer.form is Form.JSON or (stream and not wants_usage)
+    if answer.form is Form.JSON or endpoint not in policy.ASKED_FOR_USAGE:
+        return True
+    return answer.has_usage or (stream and not wants_usage)
 
 
-def is_ready(answer: Answer, *, stream: bool, wants_usage: bool) -> bool:
+def is_ready(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> bool:
     """Whether the recorded bytes are what the request wants as they are."""
+    if answer.status != 200:
+        return True
     if not stream or answer.form is Form.JSON:
         return not stream and answer.form is Form.JSON
-    return wants_usage or not answer.has_usage
+    return wants_usage or not answer.has_usage or endpoint not in policy.ASKED_FOR_USAGE
 
 
 def render(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> Answer:
     """`answer` in the form wanted. The result's body is ready to send, its literals ready to exchange."""
-    if is_ready(answer, stream=stream, wants_usage=wants_usage):
+    if is_ready(answer, endpoint, stream=stream, wants_usage=wants_usage):
         return answer
     if not stream:
         return _as_json(answer, endpoint)
@@ -44,23 +49,52 @@ def render(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: boo
     return replace(answer, body=body, has_usage=False)
 
 
-def _as_json(answer: Answer, endpoint: Endpoint) -> Answer:
+def document_of(answer: Answer, endpoint: Endpoint) -> dict[str, Any]:
+    """The one JSON document that `answer` is or amounts to."""
+    if answer.form is Form.JSON:
+        return dict(orjson.loads(answer.body))
+    if endpoint is Endpoint.RESPONSES:
+        return responses.as_document(answer.body) or {}
     documents = [orjson.loads(e.data) for e in split(answer.body) if e.data is not None and e.data.strip() != DONE]
-    document = assemble(documents, endpoint)
-    body = orjson.dumps(document)
-    return _remade(answer, Form.JSON, JSON_TYPE, body, [body])
+    return assemble(documents, endpoint)
+
+
+_PASSING = frozenset({
+    "id", "created", "created_at", "completed_at", "usage", "system_fingerprint", "timings", "service_tier",
+})  # fmt: skip
+"""What two answers that say the same may differ in."""
+
+
+def same(one: Answer, other: Answer, endpoint: Endpoint) -> bool:
+    """Whether two answers say the same: all but their ids, times and counts."""
+    return bool(_said(document_of(one, endpoint)) == _said(document_of(other, endpoint)))
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _said(inner) for name, inner in value.items() if name not in _PASSING}
+    return [_said(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _as_json(answer: Answer, endpoint: Endpoint) -> Answer:
+    body = orjson.dumps(document_of(answer, endpoint))
+    return _remade(answer, endpoint, Form.JSON, JSON_TYPE, body, [body])
 
 
 def _as_events(answer: Answer, endpoint: Endpoint, *, wants_usage: bool) -> Answer:
-    documents = disassemble(orjson.loads(answer.body), endpoint, with_usage=wants_usage)
-    written = [orjson.dumps(document) for document in documents]
+    document = orjson.loads(answer.body)
+    if endpoint is Endpoint.RESPONSES:
+        return _remade(answer, endpoint, Form.EVENTS, EVENTS_TYPE, b"".join(responses.as_events(document)), [])
+    written = [orjson.dumps(chunk) for chunk in disassemble(document, endpoint, with_usage=wants_usage)]
     body = b"".join([*map(event, written), event(DONE)])
-    remade = _remade(answer, Form.EVENTS, EVENTS_TYPE, body, written)
+    remade = _remade(answer, endpoint, Form.EVENTS, EVENTS_TYPE, body, written)
     return replace(remade, has_usage=wants_usage and answer.has_usage)
 
 
-def _remade(answer: Answer, form: Form, content_type: str, body: bytes, documents: list[bytes]) -> Answer:
-    id_literal, created_literal = literals(documents)
+def _remade(  # noqa: PLR0913 - what an answer is
+    answer: Answer, endpoint: Endpoint, form: Form, content_type: str, body: bytes, documents: list[bytes]
+) -> Answer:
+    id_literal, created_literal = literals(documents) if endpoint in RENAMED else (b"", b"")
     return replace(
         answer,
         form=form,
@@ -68,6 +102,7 @@ def _remade(answer: Answer, form: Form, content_type: str, body: bytes, document
         body=body,
         id_literal=id_literal,
         created_literal=created_literal,
+        pace=b"",
     )
 
 

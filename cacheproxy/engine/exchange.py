@@ -7,56 +7,32 @@ finished in the background, for a short time.
 """
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from cachetools import LRUCache
-
-from cacheproxy.core import coding, freshness, key, policy, usage
-from cacheproxy.core import fields as http_fields
-from cacheproxy.core.controls import Controls
-from cacheproxy.core.model import Ask, Endpoint, Entry, Form
+from cacheproxy.core import key, policy, usage
+from cacheproxy.core.model import Endpoint, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
-from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
+from cacheproxy.engine import keeper
 from cacheproxy.engine.authority import Authority
+from cacheproxy.engine.binder import Bound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.fill import Fill
-from cacheproxy.engine.passage import Passage, forwarded, stated_length
-from cacheproxy.engine.record import Budget, Recording
+from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.passage import Passage, forwarded
+from cacheproxy.engine.record import Recording
+from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served, Voice
 from cacheproxy.errors import UpstreamCut, UpstreamTimeout, UpstreamUnreachable
-from cacheproxy.ports import Backend, Clock, Journal, Outbound, Reply, Store
+from cacheproxy.ports import Backend, Clock, Journal, Outbound, Reply
 
 HOLD_BYTES = 2**20
 HOLD_SECONDS = 0.05
 """A JSON answer is held until it is whole, so that its head can say whether it is kept; at most so long."""
 TERMINAL_SECONDS = 0.004
 """How long a stream's terminal event waits for the body's end, so that an immediate repeat finds the answer."""
-MODELS = 1024
 LATE_SECONDS = 2.0
 """How long the end of a body is waited for after the caller left at the terminal event."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """What the configuration says about keeping answers. Seconds and bytes."""
-
-    ttl: float
-    max_ttl: float
-    keep_stale: float
-    answer_bytes: int
-    ask_usage: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A request that may be looked up. `forward`: the body for the backend; `options`: its ``stream_options``."""
-
-    ask: Ask
-    controls: Controls
-    forward: bytes
-    options: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +51,17 @@ class Exchange:
     """Sends requests to the backend and hands its answers on."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, backend: Backend, store: Store, authority: Authority, fill: Fill, voice: Voice, journal: Journal,
-        clock: Clock, keeping: Keeping, budget: Budget,
+        self, *, backend: Backend, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, voice: Voice,
+        journal: Journal, clock: Clock,
     ) -> None:  # fmt: skip
         self._backend = backend
-        self._store = store
+        self._sender = sender
+        self._keeper = keeper
         self._authority = authority
         self._fill = fill
         self._voice = voice
         self._journal = journal
         self._clock = clock
-        self._keeping = keeping
-        self._budget = budget
-        self._usage_taken: LRUCache[str, bool] = LRUCache(MODELS)
-        """Models for which the backend is known to take, or to refuse, being asked for a stream's usage."""
 
     async def relay(
         self, call: Call, body: bytes | AsyncIterator[bytes] | None, credential: bytes, endpoint: Endpoint | None,
@@ -98,69 +71,36 @@ class Exchange:
         reply = await self._backend.send(Outbound(call.method, call.target, forwarded(call.fields), body))
         call.stages.lap("upstream")
         self._authority.heard(credential, reply.status, proves=endpoint is not None)
-        outcome = Outcome(Source.BYPASS, reason, Forward.BYPASS)
+        return await self.hand_on(call, endpoint, reply, Outcome(Source.BYPASS, reason, Forward.BYPASS))
+
+    async def hand_on(self, call: Call, endpoint: Endpoint | None, reply: Reply, outcome: Outcome) -> Served:
+        """A reply whose head has come, as it is, unrecorded."""
         passage = Passage(call.fields, reply.fields, transparent=endpoint is None)
         return await self._serve(call, endpoint, outcome, reply, passage, _pass_on(reply, passage))
 
-    async def fetch(self, call: Call, bound: Bound, reason: Reason, forward: Forward) -> Served:
-        """The backend's answer, kept if it proves complete."""
+    async def fetch(
+        self, call: Call, bound: Bound, reason: Reason, forward: Forward, *, shadow: bool = False
+    ) -> Served:
+        """The backend's answer, kept if it proves complete. `shadow`: a stored answer could have been served."""
         began = self._clock.monotonic()
         ask = bound.ask
-        reply, asked_usage = await self._send(call, bound)
+        reply, asked_usage = await self._sender.send(bound)
         call.stages.lap("upstream")
-        self._authority.heard(ask.scope.credential, reply.status, proves=True)
+        self._authority.heard(ask.credential, reply.status, proves=True)
         streamed = policy.form_of(reply.fields) is Form.EVENTS
         passage = Passage(call.fields, reply.fields, unpack=streamed and asked_usage)
         sieve = usage.Filter() if streamed and asked_usage else None
-        fetch = _Fetch(bound, reply, self._recording(bound, reply), passage, sieve, began)
-        outcome = Outcome(Source.MISS, fetch.recording.trouble or reason, forward)
+        recording = self._keeper.recording(bound, reply.status, reply.fields)
+        fetch = _Fetch(bound, reply, recording, passage, sieve, began)
+        source = Source.SHADOW if shadow else Source.MISS
+        outcome = Outcome(source, recording.trouble or reason, forward)
         if not streamed:
             return await self._whole_or_live(call, fetch, outcome)
-        outcome.stored = fetch.recording.trouble is None
+        outcome.stored = recording.trouble is None
         outcome.entry_id = key.entry_id(ask.key) if outcome.stored else None
         return await self._serve(
             call, ask.endpoint, outcome, reply, passage, self._live(fetch, []), sieved=sieve is not None
         )
-
-    async def _send(self, call: Call, bound: Bound) -> tuple[Reply, bool]:
-        """Send, asking for the usage of a stream that does not; back out once if the backend refuses that."""
-        request = Outbound(call.method, call.target, forwarded(call.fields), bound.forward)
-        may_ask = bound.ask.stream and not bound.ask.wants_usage and isinstance(bound.options, dict | None)
-        model = bound.ask.model
-        taken = self._usage_taken.get(model)
-        if not (may_ask and self._keeping.ask_usage and taken is not False):
-            return await self._backend.send(request), False
-        body = usage.ask(bound.forward, bound.options)
-        reply = await self._backend.send(Outbound(call.method, call.target, request.fields, body))
-        if reply.status == 200:
-            self._usage_taken[model] = True
-        elif reply.status in (400, 422) and taken is None:
-            # Nothing was generated. Only if the very same request passes without the field was the field at fault.
-            reply.close()
-            reply = await self._backend.send(request)
-            if reply.status == 200:
-                self._usage_taken[model] = False
-            return reply, False
-        return reply, True
-
-    def _recording(self, bound: Bound, reply: Reply) -> Recording:
-        codings = [c for c in http_fields.tokens(reply.fields, b"content-encoding") if c != b"identity"]
-        plain = coding.plain_after(codings)
-        decoder = coding.Decoder(codings, self._keeping.answer_bytes) if plain is False else None
-        media = (http_fields.first(reply.fields, b"content-type") or b"").decode("latin-1")
-        if not media.isascii() or not media.isprintable():
-            media = EVENTS_TYPE if bound.ask.stream else JSON_TYPE
-        recording = Recording(bound.ask, media, decoder, self._keeping.answer_bytes, self._budget)
-        reason = policy.may_keep_head(bound.ask, reply.status, reply.fields)
-        if reason is None and plain is None:
-            reason = Reason.CONTENT_ENCODING
-        if reason is None and self._ttl(bound.controls) <= 0:
-            reason = Reason.ZERO_TTL
-        if reason is None and (stated_length(reply.fields) or 0) > self._keeping.answer_bytes:
-            reason = Reason.TOO_LARGE
-        if reason is not None:
-            recording.give_up(reason)
-        return recording
 
     async def _whole_or_live(self, call: Call, fetch: _Fetch, outcome: Outcome) -> Served:
         """An answer that is no stream: whole if it comes at once, so that its head tells what became of it."""
@@ -253,38 +193,10 @@ class Exchange:
         self._journal.count("not_kept", (fetch.recording.trouble or reason).word)
         fetch.reply.close()
 
-    def _ttl(self, wishes: Controls) -> float:
-        return min(self._keeping.ttl if wishes.ttl is None else wishes.ttl, self._keeping.max_ttl)
-
     async def _keep(self, fetch: _Fetch) -> Reason | None:
         """Keep the answer if it is proven complete; else why not."""
-        answer = fetch.recording.conclude()
-        if isinstance(answer, Reason):
-            self._journal.count("not_kept", answer.word)
-            return answer
-        if http_fields.first(fetch.reply.fields, b"x-request-id") is not None:
-            answer = replace(answer, request_id=True)
-        ask, wishes = fetch.bound.ask, fetch.bound.controls
-        # A lifetime that was asked for is kept to the letter; the usual one is spread.
-        spread = random.uniform(-1.0, 1.0) if wishes.ttl is None else 0.0  # noqa: S311 - not a secret
-        now = self._clock.now()
-        fresh_until = now + min(freshness.lifetime(self._ttl(wishes), spread), self._keeping.max_ttl)
-        await self._store.put(
-            Entry(
-                key=ask.key,
-                credential=ask.scope.credential,
-                namespace=ask.scope.namespace,
-                endpoint=ask.endpoint,
-                model=ask.model,
-                answer=answer,
-                stored_at=now,
-                fresh_until=fresh_until,
-                expires_at=fresh_until + self._keeping.keep_stale,
-                took=self._clock.monotonic() - fetch.began,
-            )
-        )
-        self._journal.count("kept")
-        return None
+        source = keeper.Source(fetch.reply.fields, self._clock.monotonic() - fetch.began)
+        return await self._keeper.keep(fetch.bound, fetch.recording, source)
 
     async def _serve(  # noqa: PLR0913 - one head, every fact about it
         self, call: Call, endpoint: Endpoint | None, outcome: Outcome, reply: Reply, passage: Passage,

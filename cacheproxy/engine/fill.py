@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from cacheproxy.ports import Journal
@@ -21,8 +21,9 @@ class Fill:
     def __repr__(self) -> str:
         return f"<Fill {len(self._tasks)}/{self._limit}>"
 
-    def offer(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Run `work` in the background; False, and it is dropped, if there is too much already."""
+    def offer(self, work: Coroutine[Any, Any, None], ended: Callable[[], None] | None = None) -> bool:
+        """Run `work` in the background; False, and it is dropped, if there is too much already. `ended` is called
+        when it is over, also if it was cancelled before it began."""
         if len(self._tasks) >= self._limit:
             work.close()
             self._journal.count("background_dropped")
@@ -30,6 +31,8 @@ class Fill:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        if ended is not None:
+            task.add_done_callback(lambda _: ended())
         return True
 
     def _done(self, task: asyncio.Task[None]) -> None:

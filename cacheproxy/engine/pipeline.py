@@ -2,184 +2,199 @@ r"""One request's way, top to bottom.
 
 refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
                                  \-> backend -> recorded while it passes -> proven complete? -> kept
+                                       \-> failed, and a stale answer may be used -> STALE
 """
 
-from collections.abc import AsyncIterator
+import random
 from dataclasses import dataclass
 
-from cacheproxy.core import canonical, controls, fields, freshness, key, policy, replay, splice
+from cacheproxy.core import freshness, policy, replay
 from cacheproxy.core.controls import Controls
-from cacheproxy.core.freshness import Freshness
-from cacheproxy.core.model import Ask, Endpoint, Entry, Fields, Scope
-from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
+from cacheproxy.core.freshness import Allowance, Freshness
+from cacheproxy.core.model import Endpoint, Entry
+from cacheproxy.core.outcome import Forward, Reason
+from cacheproxy.core.rules import Mode
 from cacheproxy.engine.authority import Authority, Grant
+from cacheproxy.engine.batch import Batch
+from cacheproxy.engine.binder import Binder, Bound, Head, Outgoing, Unbound, wishes_of
 from cacheproxy.engine.call import Call
-from cacheproxy.engine.exchange import Bound, Exchange
-from cacheproxy.engine.replays import Replays
-from cacheproxy.engine.served import Served, Voice
-from cacheproxy.errors import CacheMiss, InvalidHeader, InvalidJson
+from cacheproxy.engine.exchange import Exchange
+from cacheproxy.engine.refresh import Refresher
+from cacheproxy.engine.served import Served
+from cacheproxy.engine.serving import Serving
+from cacheproxy.engine.variants import Variants
+from cacheproxy.errors import CacheMiss, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Clock, Store
 
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the configuration says about the exact layer."""
-
-    enabled: bool
-    realm: bytes
-    litellm_body: bool
+FAILED = frozenset({500, 502, 503, 504})
+"""Statuses that say the backend failed (RFC 5861 section 4)."""
+BATCH_WORK = 2
+"""The priority whose use alone keeps no answer alive."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Unbound:
-    """A request that must not be looked up."""
+class Lasting:
+    """What the configuration says about answers past their lifetime, and shortly before its end.
 
-    reason: Reason
-    forward: bytes
-    controls: Controls
+    `refresh`: the last share of a lifetime in which a use may have the answer fetched anew; 0 for never.
+    """
+
+    allowance: Allowance
+    refresh: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the store had: an entry to serve, or why not."""
+    """What the store had: an entry (usable or not), what it is for this request, and why it is not served."""
 
     entry: Entry | None
-    freshness: Freshness
+    state: Freshness
     reason: Reason
     forward: Forward
+
+    @property
+    def usable(self) -> bool:
+        return self.reason is Reason.ABSENT and self.entry is not None
 
 
 class Pipeline:
     """Answers requests: from the store where that is right, else from the backend."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, store: Store, authority: Authority, exchange: Exchange, voice: Voice, clock: Clock, secret: bytes,
-        rules: Rules,
+        self, *, binder: Binder, store: Store, authority: Authority, exchange: Exchange, refresher: Refresher,
+        serving: Serving, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
     ) -> None:  # fmt: skip
+        self._binder = binder
         self._store = store
         self._authority = authority
         self._exchange = exchange
-        self._voice = voice
+        self._refresher = refresher
+        self._serving = serving
+        self._batch = batch
+        self._variants = variants
         self._clock = clock
-        self._secret = secret
-        self._rules = rules
-        self._replays = Replays()
+        self._lasting = lasting
 
     async def answer(self, call: Call) -> Served:
         """The answer to `call`. Raises `AnswerError`; the caller of this must close what it gets."""
-        credential = key.fingerprint(self._secret, fields.credential(call.fields))
+        credential = self._binder.credential(call.fields)
         endpoint = policy.endpoint_of(call.method, call.target)
-        if endpoint is None:
-            return await self._exchange.relay(call, await call.pieces(), credential, None, Reason.UNCACHEABLE_PATH)
-        wishes = _wishes(call.fields, None)
-        refusal = policy.may_look(call.fields, wishes, enabled=self._rules.enabled)
+        body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
+        if endpoint is None or body is not None:
+            return await self._exchange.relay(call, body, credential, None, Reason.UNCACHEABLE_PATH)
+        wishes = wishes_of(call.fields, None)
+        refusal = policy.may_look_head(call.fields, wishes, off=self._binder.off)
         if refusal is not None:
-            _refuse_if_only_cached(wishes)
-            body = self._without_litellm(await call.pieces())
-            return await self._exchange.relay(call, body, credential, endpoint, refusal)
-        raw = await call.whole()
+            return await self._pass(call, endpoint, credential, wishes, refusal)
+        raw = b"" if endpoint is Endpoint.MODELS else await call.whole()
         call.stages.skip()
-        bound = self._bind(call, endpoint, credential, raw)
-        if isinstance(bound, _Unbound):
-            _refuse_if_only_cached(bound.controls)
-            return await self._exchange.relay(call, bound.forward, credential, endpoint, bound.reason)
+        bound = self._binder.bind(Head(call.method, call.target, call.fields, credential), endpoint, raw)
         call.stages.lap("parse")
+        if isinstance(bound, Unbound):
+            _refuse_if_only_cached(bound.controls)
+            return await self._exchange.relay(call, _wire(bound.outgoing), credential, endpoint, bound.reason)
+        if len(bound.items) > 1:
+            return await self._batch.answer(call, bound)
+        if bound.variants > 1:
+            bound = bound.in_slot(self._variants.turn(bound.base, bound.variants))
+        return await self._found_or_fetched(call, bound)
+
+    async def _pass(
+        self, call: Call, endpoint: Endpoint, credential: bytes, wishes: Controls, refusal: Reason
+    ) -> Served:
+        """A request that its head alone keeps out of the cache: its body need not be read as a whole."""
+        _refuse_if_only_cached(wishes)
+        body = await call.pieces()
+        if isinstance(body, bytes):
+            body = self._binder.unread(body)
+        return await self._exchange.relay(call, body, credential, endpoint, refusal)
+
+    async def _found_or_fetched(self, call: Call, bound: Bound) -> Served:
         look = await self._look(bound)
         call.stages.lap("exact")
         reason = look.reason
-        if look.entry is not None:
-            # Accepted when the answer began at the latest: a refusal while it was generated is later than that.
-            accepted_at = look.entry.stored_at - look.entry.took
-            grant = await self._authority.admit(credential, call.fields, accepted_at)
-            call.stages.lap("auth")
-            if grant is not None:
-                return self._hit(call, bound, look.entry, look.freshness, grant)
-            reason = Reason.UNPROVEN_CREDENTIAL
+        if look.usable and look.entry is not None:
+            grant = await self._admit(call, bound, look.entry)
+            if grant is not None and bound.mode is not Mode.SHADOW:
+                return await self._hit(call, bound, look.entry, look.state, grant)
+            reason = Reason.SHADOW if grant is not None else Reason.UNPROVEN_CREDENTIAL
         _refuse_if_only_cached(bound.controls)
-        return await self._exchange.fetch(call, bound, reason, look.forward)
+        spare = look.entry
+        if spare is None or not freshness.may_rescue(
+            spare, bound.controls, self._clock.now(), self._lasting.allowance
+        ):  # fmt: skip
+            spare = None
+        return await self._fetched(call, bound, reason, look.forward, spare)
 
-    def _without_litellm(self, body: bytes | AsyncIterator[bytes] | None) -> bytes | AsyncIterator[bytes] | None:
-        """A body that passes unread, without LiteLLM's field if it is at hand as a whole."""
-        if not self._rules.litellm_body or not isinstance(body, bytes) or b"cache" not in body:
-            return body
-        parsed = canonical.read(body)
-        return splice.remove(body, b"cache") if parsed and controls.understands(parsed.fields.get("cache")) else body
-
-    def _bind(self, call: Call, endpoint: Endpoint, credential: bytes, raw: bytes) -> "Bound | _Unbound":
-        """The request bound to its key, or why it must not be looked up."""
-        body = canonical.read(raw)
-        if body is None:
-            raise InvalidJson("The request body is not valid JSON.")
-        litellm = body.fields.get("cache") if self._rules.litellm_body else None
-        if not controls.understands(litellm):
-            litellm = None
-        wishes = _wishes(call.fields, litellm)
-        forward = raw
-        if litellm is not None:
-            forward = splice.remove(raw, b"cache")
-            body.fields.pop("cache")
-        if wishes.no_store:
-            return _Unbound(Reason.NO_STORE, forward, wishes)
-        form = canonical.form(endpoint, forward, body.fields) if body.trouble is None else None
-        if form is None:
-            return _Unbound(body.trouble or Reason.UNKEYABLE, forward, wishes)
-        scope = Scope(credential, wishes.namespace)
-        exact = key.exact(
-            self._secret,
-            realm=self._rules.realm,
-            credential=credential,
-            namespace=scope.namespace,
-            knowledge=wishes.knowledge,
-            target=call.target,
-            fields=fields.keyed(call.fields),
-            body=form,
-        )
-        stream = body.fields.get("stream") is True
-        ask = Ask(
-            endpoint,
-            exact,
-            scope,
-            canonical.model_of(body.fields),
-            stream,
-            stream and canonical.wants_usage(body.fields),
-            canonical.choices_of(body.fields, endpoint),
-        )
-        return Bound(ask, wishes, forward, body.fields.get("stream_options"))
+    async def _fetched(self, call: Call, bound: Bound, reason: Reason, forward: Forward, spare: Entry | None) -> Served:
+        """The backend's answer; if the backend fails, the stored one in `spare` (RFC 5861 section 4)."""
+        try:
+            served = await self._exchange.fetch(call, bound, reason, forward, shadow=reason is Reason.SHADOW)
+        except (UpstreamUnreachable, UpstreamTimeout):
+            if spare is None or (grant := await self._admit(call, bound, spare)) is None:
+                raise
+            return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
+        if served.status not in FAILED or spare is None:
+            return served
+        try:
+            grant = await self._admit(call, bound, spare)
+        except BaseException:
+            await served.close()
+            raise
+        if grant is None:
+            return served
+        await served.close()
+        return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
 
     async def _look(self, bound: Bound) -> _Look:
+        if bound.mode is Mode.WRITE_ONLY:
+            return _Look(None, Freshness.EXPIRED, Reason.WRITE_ONLY, Forward.REQUEST)
         if bound.controls.no_cache:
             return _Look(None, Freshness.EXPIRED, Reason.NO_CACHE, Forward.REQUEST)
         entry = await self._store.get(bound.ask.key)
-        if entry is None or entry.key != bound.ask.key or entry.credential != bound.ask.scope.credential:
+        if entry is None or entry.key != bound.ask.key or entry.owner != bound.ask.scope.owner:
             return _Look(None, Freshness.EXPIRED, Reason.ABSENT, Forward.MISS)
-        state = freshness.judge(entry, bound.controls, self._clock.now())
-        if state is Freshness.EXPIRED:
-            return _Look(None, state, Reason.EXPIRED, Forward.STALE)
-        if state is Freshness.TOO_OLD:
-            return _Look(None, state, Reason.TOO_OLD, Forward.REQUEST)
-        if not replay.can_give(entry.answer, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage):
+        state = freshness.judge(entry, bound.controls, self._clock.now(), self._lasting.allowance)
+        if not replay.can_give(
+            entry.answer, entry.endpoint, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage
+        ):
             return _Look(None, state, Reason.USAGE_MISSING, Forward.MISS)
+        if state is Freshness.EXPIRED:
+            return _Look(entry, state, Reason.EXPIRED, Forward.STALE)
+        if state is Freshness.TOO_OLD:
+            return _Look(entry, state, Reason.TOO_OLD, Forward.REQUEST)
         return _Look(entry, state, Reason.ABSENT, Forward.MISS)
 
-    def _hit(self, call: Call, bound: Bound, entry: Entry, state: Freshness, grant: Grant) -> Served:
-        if grant.credential != entry.credential:
-            raise AssertionError("a grant of one credential for an entry of another")
-        now = self._clock.now()
-        outcome = Outcome(
-            Source.HIT if state is Freshness.FRESH else Source.STALE,
-            ttl=int(entry.fresh_until - now),
-            age=max(0, int(now - entry.stored_at)),
-            entry_id=key.entry_id(entry.key),
-        )
-        answer = self._replays.render(entry, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage)
-        return self._voice.hit(call.stages, outcome, answer, entry.endpoint, now)
+    async def _admit(self, call: Call, bound: Bound, entry: Entry) -> Grant | None:
+        """A grant for this caller to be served `entry`."""
+        grant = await self._authority.admit(bound.ask.credential, call.fields, accepted_at(entry, bound))
+        call.stages.lap("auth")
+        return grant
+
+    async def _hit(self, call: Call, bound: Bound, entry: Entry, state: Freshness, grant: Grant) -> Served:
+        renewed = False
+        if bound.priority < BATCH_WORK and bound.mode is not Mode.READ_ONLY:
+            draw = 1.0 - random.random()  # noqa: S311 - not a secret
+            due = state is Freshness.FRESH and freshness.is_due(entry, self._clock.now(), draw, self._lasting.refresh)
+            if due or state is Freshness.REVALIDATE:
+                renewed = self._refresher.refresh(bound)
+        reason = Reason.REFRESHED if renewed else None
+        return await self._serving.hit(call, bound, entry, grant, stale=state is not Freshness.FRESH, reason=reason)
 
 
-def _wishes(call_fields: Fields, body_field: object) -> Controls:
-    wishes = controls.read(call_fields, body_field)
-    if isinstance(wishes, controls.BadControl):
-        raise InvalidHeader(f"{wishes.name} must be {wishes.expected}.", wishes.name)
-    return wishes
+def accepted_at(entry: Entry, bound: Bound) -> float:
+    """When the backend accepted the caller's credential at the latest, as far as `entry` proves it.
+
+    When its answer began: a refusal while it was generated is later than that. An answer that was fetched with
+    another credential, or that is an error, proves nothing.
+    """
+    if entry.credential != bound.ask.credential or entry.answer.status != 200:
+        return float("-inf")
+    return entry.stored_at - entry.took
+
+
+def _wire(outgoing: Outgoing) -> bytes | None:
+    return outgoing.wire or None
 
 
 def _refuse_if_only_cached(wishes: Controls) -> None:

@@ -3,10 +3,16 @@
 Nothing here can stop or slow the answer; a recording that cannot go on only remembers why.
 """
 
+from dataclasses import replace
+from time import monotonic
+
 from cacheproxy.core.coding import BadCoding, Decoder
 from cacheproxy.core.model import Answer, Ask
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import Recorder, recorder
+
+LONGEST_PAUSE = 65_535
+"""Milliseconds; a longer pause between two events is noted as this."""
 
 
 class Budget:
@@ -23,13 +29,17 @@ class Budget:
 class Recording:
     """Records the answer to `ask`, at most `largest` bytes of it, drawing on `budget`."""
 
-    def __init__(self, ask: Ask, content_type: str, decoder: Decoder | None, largest: int, budget: Budget) -> None:
-        self._recorder: Recorder | None = recorder(ask, content_type)
+    def __init__(  # noqa: PLR0913 - what is recorded, and within which bounds
+        self, ask: Ask, content_type: str, decoder: Decoder | None, largest: int, budget: Budget, status: int = 200
+    ) -> None:
+        self._recorder: Recorder | None = recorder(ask, content_type, status)
         self._decoder = decoder
         self._largest = largest
         self._budget = budget
         self._held = 0
         self._trouble: Reason | None = None
+        self._pace = bytearray()
+        self._last = monotonic()
 
     def __repr__(self) -> str:
         return f"<Recording {self._held} bytes {self._trouble.word if self._trouble else 'going on'}>"
@@ -61,7 +71,17 @@ class Recording:
         elif self._budget.held > self._budget.limit:
             self.give_up(Reason.RECORDING_BUDGET)
         else:
-            self._recorder.feed(data)
+            self._note_pace(self._recorder, data)
+
+    def _note_pace(self, recorder: Recorder, data: bytes) -> None:
+        """Feed, and note how long the first of the events that came had been waited for."""
+        before = recorder.events
+        recorder.feed(data)
+        if recorder.events > before:
+            now = monotonic()
+            pause = min(round((now - self._last) * 1000), LONGEST_PAUSE)
+            self._last = now
+            self._pace += pause.to_bytes(2, "big") + bytes(2 * (recorder.events - before - 1))
 
     def give_up(self, reason: Reason) -> None:
         """Stop recording and let go of what is held. The first reason given is the one that stays."""
@@ -82,4 +102,6 @@ class Recording:
             return Reason.INCOMPLETE
         result = self._recorder.finish()
         self._release()
+        if isinstance(result, Answer) and self._pace:
+            result = replace(result, pace=bytes(self._pace))
         return result

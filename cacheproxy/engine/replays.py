@@ -18,7 +18,7 @@ class Replays:
 
     def render(self, entry: Entry, *, stream: bool, wants_usage: bool) -> Answer:
         """The answer of `entry` as the request wants it."""
-        if replay.is_ready(entry.answer, stream=stream, wants_usage=wants_usage):
+        if replay.is_ready(entry.answer, entry.endpoint, stream=stream, wants_usage=wants_usage):
             return entry.answer
         name = (entry.key, entry.stored_at, stream, wants_usage)
         answer: Answer | None = self._known.get(name)

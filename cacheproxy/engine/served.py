@@ -36,6 +36,7 @@ class Served:
             await self.body.aclose()
 
 
+PHRASES = {400: b"Bad Request", 404: b"Not Found", 422: b"Unprocessable Content"}
 _OURS = frozenset({
     b"x-cache", b"x-cache-tier", b"x-cache-similarity", b"x-cache-threshold", b"x-cache-reason",
     b"x-cache-entry-id", b"x-cache-coalesced",
@@ -49,8 +50,11 @@ class Voice:
         self._journal = journal
         self._hide = hide_hits
 
-    def hit(self, stages: Stages, outcome: Outcome, answer: Answer, endpoint: Endpoint, now: float) -> Served:
-        """A stored answer, with an id and time of its own."""
+    def hit(  # noqa: PLR0913 - one head, every fact about it
+        self, stages: Stages, outcome: Outcome, answer: Answer, endpoint: Endpoint, now: float, packed: bytes | None
+    ) -> Served:
+        """A stored answer, with an id and time of its own. `packed`: the content coding that its body, plain here, is
+        yet to be packed in."""
         unique = uuid4().hex
         body = replay.refresh(answer, unique, int(now))
         stream = answer.form is Form.EVENTS
@@ -60,8 +64,12 @@ class Voice:
         lines.append(b"\r\nCache-Control: private, no-store\r\nVary: Authorization\r\n")
         if stream:
             lines.append(b"X-Accel-Buffering: no\r\n")
-        lines.append(self.ours(stages, outcome, endpoint, tier=True))
-        return Served(200, b"OK", b"".join(lines), body, len(body), chunked=stream)
+        if packed is not None:
+            lines.append(b"Content-Encoding: %b\r\nVary: Accept-Encoding\r\n" % packed)
+        hit = outcome.source in (Source.HIT, Source.STALE)
+        lines.append(self.ours(stages, outcome, endpoint, tier=hit))
+        phrase = PHRASES.get(answer.status, b"OK")
+        return Served(answer.status, phrase, b"".join(lines), body, len(body), chunked=stream)
 
     def relayed(self, stages: Stages, outcome: Outcome, endpoint: Endpoint | None, fields: Fields) -> bytes:
         """The lines of a backend's answer that is passed on: its own, and ours."""

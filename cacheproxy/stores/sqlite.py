@@ -2,35 +2,34 @@
 
 A killed process leaves whole entries or none: a batch is a transaction, and each entry carries its checksum. A file
 that turns out to be damaged is set aside and a new one begun; a disk that is full or slow costs entries, never an
-answer. The event loop never waits for the disk.
+answer. The event loop never waits for the disk; it makes way for the threads when it is so busy that they starve.
 """
 
 import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.errors import Trouble
-from cacheproxy.stores.sqlite_file import begin_anew, is_damage, open_file
+from cacheproxy.stores.sqlite_file import ONE_ROWS_FAULT, begin_anew, drop_oldest, is_damage, open_file, roll_back
 
 log = logging.getLogger("cacheproxy.store")
 
 LINGER = 0.005
 """Seconds the writer waits after the first entry of a batch for others to come."""
+PATIENCE, AGAIN, GAP = 0.02, 0.005, 0.0002
+"""Seconds: work that has not got on for so long is taken to starve; while it does, the event loop stands still so
+often, for so long."""
 SWEEP_ROWS = 1000
 """Expired entries freed in one transaction, so that others need not wait long."""
 
 _Row = tuple[bytes, float, int, bytes]
-_ONE_ROWS_FAULT = (
-    sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError, OverflowError,
-    ValueError, TypeError,
-)  # fmt: skip
-"""What says that a value cannot be written, not that the file cannot."""
 
 
 class Sqlite:
@@ -55,7 +54,10 @@ class Sqlite:
         self._closing = False
         self._swept = 0
         self._ailing = False
-        self.dropped = 0
+        self._reading: dict[object, None] = {}
+        self._watching: asyncio.AbstractEventLoop | None = None
+        self.dropped: int = 0
+        """Entries that were put and not written: there was no room for them, or the file could not take them."""
         self._connection: sqlite3.Connection | None = open_file(path)
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="sqlite-read")
         self._writer = threading.Thread(target=self._write_loop, name="sqlite-write", daemon=True)
@@ -72,27 +74,60 @@ class Sqlite:
                 return place[key]
         if self._closing or (self._indexed and _short(key) not in self._sizes):
             return None
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, key)
+        ticket = object()
+        self._reading[ticket] = None
+        self._watch()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, key)
+        finally:
+            del self._reading[ticket]
 
     async def put(self, entry: Entry) -> None:
         with self._condition:
             if self._closing:
                 return
-            replaced = self._pending.get(entry.key)
-            room = self._pending_limit - self._pending_bytes + (replaced.size if replaced else 0)
-            if entry.size > self._capacity or entry.size > room:
+            replaced = self._pending.pop(entry.key, None)  # so that the newer one is among the newest
+            self._pending_bytes -= replaced.size if replaced else 0
+            if entry.size > min(self._capacity, self._pending_limit - self._pending_bytes):
                 self.dropped += 1
-                self._pending_bytes -= replaced.size if replaced else 0
                 if self._may_have(entry.key):
                     # The older answer of this key must not outlive the newer one that cannot be kept.
                     self._pending[entry.key] = None
             else:
                 self._pending[entry.key] = entry
-                self._pending_bytes += entry.size - (replaced.size if replaced else 0)
+                self._pending_bytes += entry.size
             self._condition.notify()
+        self._watch()
+
+    def _watch(self) -> None:
+        """From now on, until nothing is left to do, see that the threads get on."""
+        loop = asyncio.get_running_loop()
+        if self._watching is not loop:
+            self._watching = loop
+            loop.call_later(PATIENCE, self._make_way, loop, self._work())
+
+    def _work(self) -> tuple[object, ...]:
+        """What waits, what is being written, and the oldest read; each another object once it has got on."""
+        return self._pending or None, self._writing or None, next(iter(self._reading), None)
+
+    def _make_way(self, loop: asyncio.AbstractEventLoop, before: tuple[object, ...]) -> None:
+        """Stand still for a moment if a thread has not got on.
+
+        A busy loop lets go of the interpreter for an instant, each time it looks for events: too short for a thread
+        that has to wake up first, and so often that the thread's wait, after which it may demand the interpreter,
+        begins anew each time. It would starve for seconds.
+        """
+        now = self._work()
+        starving = any(work is not None and work is last for work, last in zip(now, before, strict=True))
+        if starving:
+            time.sleep(GAP)
+        if any(now):
+            loop.call_later(AGAIN if starving else PATIENCE, self._make_way, loop, now)
+        else:
+            self._watching = None
 
     def _may_have(self, key: bytes) -> bool:
-        return not self._indexed or key in self._pending or key in self._writing or _short(key) in self._sizes
+        return not self._indexed or key in self._writing or _short(key) in self._sizes
 
     async def sweep(self, now: float) -> int:
         """Ask the writer to free what expired; how many entries went since the last call."""
@@ -156,15 +191,15 @@ class Sqlite:
                 closing = self._closing
             if damaged == self._generation:
                 self._begin_anew(sqlite3.DatabaseError("damaged"))
-            if self._writing:
-                self._step(self._write)
+            if self._writing and not self._step(self._write):
+                self._drop(sum(entry is not None for entry in self._writing.values()))
             self._writing = {}
             if before is not None:
                 self._step(self._free_expired, before)
         if self._connection is not None:
             self._connection.close()
 
-    def _step(self, work: Callable[..., None], *arguments: float) -> None:
+    def _step(self, work: Callable[..., None], *arguments: float) -> bool:
         """Do a piece of work. Damage leads to a new file and a second try; trouble to one log line until it ends."""
         for _ in range(2):
             try:
@@ -174,16 +209,21 @@ class Sqlite:
                     self._index()
                 work(*arguments)
                 self._ailing = False
-                return
+                return True
             except sqlite3.Error as error:
-                self._roll_back()
+                roll_back(self._connection)
                 if not is_damage(error):
                     self._complain(error)
-                    return
+                    break
                 self._begin_anew(error)
             except Trouble as error:
                 self._complain(error)
-                return
+                break
+        return False
+
+    def _drop(self, entries: int) -> None:
+        with self._condition:
+            self.dropped += entries
 
     @property
     def _file(self) -> sqlite3.Connection:
@@ -195,13 +235,6 @@ class Sqlite:
         if not self._ailing:
             log.warning("cache file %s: %s; answers are not written until it works again", self._path, error)
         self._ailing = True
-
-    def _roll_back(self) -> None:
-        try:
-            if self._connection is not None and self._connection.in_transaction:
-                self._connection.rollback()
-        except sqlite3.Error as error:
-            log.debug("cache file %s: rollback: %s", self._path, error)
 
     def _begin_anew(self, why: Exception) -> None:
         if self._connection is not None:
@@ -221,53 +254,44 @@ class Sqlite:
         self._indexed = True
 
     def _write(self) -> None:
-        rows: list[_Row] = []
-        gone = [key for key, entry in self._writing.items() if entry is None]
-        for key, entry in self._writing.items():
-            if entry is not None:
-                try:
-                    rows.append((key, entry.expires_at, entry.size, codec.encode(entry)))
-                except _ONE_ROWS_FAULT:
-                    gone.append(key)
+        room = self._capacity  # what is older than all that fits would have to go again at once
+        made: dict[bytes, _Row | None] = {}
+        for key, entry in reversed(self._writing.items()):
+            room -= entry.size if entry else 0
+            made[key] = _row(entry) if entry is not None and room >= 0 else None
+        rows = [row for row in reversed(made.values()) if row is not None]
+        gone = [key for key, row in made.items() if row is None]
+        lost = sum(self._writing[key] is not None for key in gone)
         try:
             self._transact(rows, gone)
-        except _ONE_ROWS_FAULT:
-            self._roll_back()
+        except ONE_ROWS_FAULT:
+            roll_back(self._connection)
             self._transact([], gone)
-            for row in rows:
-                self._write_one(row)
+            lost += sum(not self._write_one(row) for row in rows)
+        self._drop(lost)
 
-    def _write_one(self, row: _Row) -> None:
+    def _write_one(self, row: _Row) -> bool:
         try:
             self._transact([row], [])
-        except _ONE_ROWS_FAULT:
-            self._roll_back()
-            self.dropped += 1
+        except ONE_ROWS_FAULT:
+            roll_back(self._connection)
             self._transact([], [row[0]])
+            return False
+        return True
 
-    def _transact(self, rows: Iterable[_Row], gone: Iterable[bytes]) -> None:
-        """Write and remove in one transaction, and free the oldest if there is too much. Counted once committed."""
+    def _transact(self, rows: Sequence[_Row], gone: Sequence[bytes]) -> None:
+        """Remove and write in one transaction, what has to go first: its room is used. Counted once committed."""
         connection = self._file
-        changes: dict[int, int | None] = {}
         connection.execute("BEGIN IMMEDIATE")
-        for key in gone:
-            connection.execute("DELETE FROM entry WHERE key = ?", (key,))
-            changes[_short(key)] = None
-        for row in rows:
-            connection.execute("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", row)
-            changes[_short(row[0])] = row[2]
-        excess = self._bytes - self._capacity
-        excess += sum((size or 0) - self._sizes.get(short, 0) for short, size in changes.items())
-        if excess > 0:
-            oldest: list[int] = []
-            for number, key, size in connection.execute("SELECT rowid, key, size FROM entry ORDER BY rowid"):
-                oldest.append(number)
-                changes[_short(key)] = None
-                excess -= size
-                if excess <= 0:
-                    break
-            connection.executemany("DELETE FROM entry WHERE rowid = ?", [(number,) for number in oldest])
+        leaving = [*gone, *(row[0] for row in rows if _short(row[0]) in self._sizes)]
+        connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in leaving])
+        changes: dict[int, int | None] = dict.fromkeys(map(_short, leaving))
+        excess = self._bytes - self._capacity + sum(row[2] for row in rows)
+        excess -= sum(self._sizes.get(short, 0) for short in changes)
+        changes |= {_short(key): None for key in drop_oldest(connection, excess)}
+        connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
         connection.execute("COMMIT")
+        changes.update((_short(row[0]), row[2]) for row in rows)
         for short, new in changes.items():
             self._count(short, new)
 
@@ -282,6 +306,14 @@ class Sqlite:
             for (key,) in gone:
                 self._count(_short(key), None)
             self._swept += len(gone)
+
+
+def _row(entry: Entry) -> _Row | None:
+    """None if this entry cannot be written."""
+    try:
+        return entry.key, entry.expires_at, entry.size, codec.encode(entry)
+    except ONE_ROWS_FAULT:
+        return None
 
 
 def _short(key: bytes) -> int:

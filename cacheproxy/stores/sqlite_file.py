@@ -27,6 +27,11 @@ _SURROUNDINGS = (
 )  # fmt: skip
 """Results that speak of the disk or of other processes, not of what the file contains."""
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+ONE_ROWS_FAULT = (
+    sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError, OverflowError,
+    ValueError, TypeError,
+)  # fmt: skip
+"""What says that a value cannot be written, not that the file cannot."""
 
 
 class ForeignFile(Exception):
@@ -68,6 +73,28 @@ def begin_anew(path: Path, why: Exception) -> sqlite3.Connection:
             part.rename(aside.with_name(aside.name + suffix))
     log.warning("cache file %s cannot be used (%s); set aside as %s, starting a new one", path, why, aside.name)
     return _connect(path)
+
+
+def drop_oldest(connection: sqlite3.Connection, excess: int) -> list[bytes]:
+    """Remove the entries written first, until they were `excess` bytes; their keys."""
+    oldest: list[tuple[int, bytes]] = []
+    if excess > 0:
+        for number, key, size in connection.execute("SELECT rowid, key, size FROM entry ORDER BY rowid"):
+            oldest.append((number, key))
+            excess -= size
+            if excess <= 0:
+                break
+    connection.executemany("DELETE FROM entry WHERE rowid = ?", [(number,) for number, _ in oldest])
+    return [key for _, key in oldest]
+
+
+def roll_back(connection: sqlite3.Connection | None) -> None:
+    """End a transaction that failed, if one is open."""
+    try:
+        if connection is not None and connection.in_transaction:
+            connection.rollback()
+    except sqlite3.Error as error:
+        log.debug("rollback: %s", error)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -2,71 +2,17 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 
 from cacheproxy.core.model import Census
 from cacheproxy.engine.guard import GuardedStore
 from cacheproxy.ports import Store
-from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
-from cacheproxy.wiring import SystemClock
-from tests.engine.fakes import Notes
 from tests.rig import until
 from tests.stores.entries import entry, key_of, size
-
-PATIENT = 60.0
-"""A deadline that a loaded machine does not miss: here a slow answer is no miss."""
-ROOMY = 50_000_000
-
-Make = Callable[..., Store]
-
-
-def _memory(_path, capacity: int) -> Store:
-    return Memory(capacity)
-
-
-def _sqlite(path, capacity: int) -> Store:
-    return Sqlite(path / "cache.sqlite3", capacity)
-
-
-def _tiered(path, capacity: int) -> Store:
-    """As in the field: the front holds a part of what the file holds."""
-    return Tiered(Memory(capacity // 4), Sqlite(path / "cache.sqlite3", capacity))
-
-
-def _guarded(path, capacity: int) -> Store:
-    return GuardedStore(Sqlite(path / "cache.sqlite3", capacity), "cache file", PATIENT, SystemClock(), Notes())
-
-
-KINDS = {"memory": _memory, "sqlite": _sqlite, "tiered": _tiered, "guarded": _guarded}
-
-
-@pytest.fixture(params=KINDS)
-def kind(request) -> str:
-    return request.param
-
-
-@pytest.fixture
-async def make(kind, tmp_path) -> AsyncIterator[Make]:
-    """Makes stores of this kind: ``store = make(capacity)``."""
-    made: list[Store] = []
-
-    def build(capacity: int = ROOMY) -> Store:
-        path = tmp_path / str(len(made))
-        made.append(KINDS[kind](path, capacity))
-        return made[-1]
-
-    yield build
-    for store in made:
-        await store.close()
-
-
-@pytest.fixture
-def store(make) -> Store:
-    return make()
 
 
 def layers(store: Store) -> list[Store]:
@@ -216,6 +162,17 @@ async def test_a_small_store_keeps_what_was_put_last(make, kind):
     assert await store.get(key_of(39)) is not None
 
 
+async def test_a_replacement_in_a_full_store_costs_no_other_entry(make):
+    store = make(10 * size(976))
+    for number in range(10):
+        await store.put(entry(number, 976))
+    await drained(store)
+    await store.put(entry(9, 976, version=1))
+    await drained(store)
+    assert [n for n in range(10) if await store.get(key_of(n)) is not None] == list(range(10))
+    assert await store.get(key_of(9)) == entry(9, 976, version=1)
+
+
 async def test_an_oversize_entry_leaves_no_older_one_of_its_key(make):
     """A newer answer that is too large to keep must not let the one it replaces be served on."""
     store = make(100_000)
@@ -271,6 +228,37 @@ async def test_closing_twice_and_asking_after_is_harmless(store):
     await store.put(entry(2))
     assert await store.get(key_of(3)) is None
     assert await store.sweep(2e9) >= 0
+    assert not any(layer._writer.is_alive() for layer in layers(store) if isinstance(layer, Sqlite))
+
+
+async def test_gets_and_puts_at_once_never_see_an_older_entry(store):
+    """While each key is written again and again, no reader gets what had been replaced before it asked."""
+    written = dict.fromkeys(range(8), -1)
+    seen: list[int] = []
+
+    async def write(number: int) -> None:
+        for version in range(60):
+            await store.put(entry(number, 50 * number + version, version=version))
+            written[number] = version
+            await (drained(store) if version % 10 == 0 else asyncio.sleep(0))
+
+    async def read(number: int) -> None:
+        while written[number] < 59:
+            floor = written[number]
+            got = await store.get(key_of(number))
+            if got is None:
+                assert floor == -1
+            else:
+                version = int(got.stored_at - 1000)
+                assert version >= floor
+                assert got == entry(number, 50 * number + version, version=version)
+                seen.append(version)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(write(n) for n in written), *(read(n) for n in written for _ in range(3)))
+    assert len(set(seen)) > 1
+    for number in written:
+        assert await store.get(key_of(number)) == entry(number, 50 * number + 59, version=59)
 
 
 async def test_a_get_cancelled_at_any_point_leaves_the_store_usable(store):

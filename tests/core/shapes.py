@@ -98,14 +98,14 @@ def form(body: dict[str, Any] | bytes, endpoint: Endpoint = Endpoint.CHAT) -> by
 def exact(**parts: Any) -> bytes:
     """An exact key: a common one with `parts` changed."""
     common: dict[str, Any] = {
-        "realm": b"realm", "credential": b"c" * 16, "namespace": "", "knowledge": "", "target": CHAT_TARGET,
+        "realm": b"realm", "owner": b"c" * 16, "namespace": "", "knowledge": "", "target": CHAT_TARGET,
         "fields": (), "body": b"{}",
     }  # fmt: skip
     return key.exact(SECRET, **{**common, **parts})
 
 
 def ask(*, stream: bool = False, choices: int = 1, endpoint: Endpoint = Endpoint.CHAT) -> Ask:
-    return Ask(endpoint, b"k" * 32, Scope(b"c" * 16), "m", stream, False, choices)
+    return Ask(endpoint, b"k" * 32, Scope(b"c" * 16), b"c" * 16, "m", stream, False, choices)
 
 
 def events(documents: Iterable[Any], *, done: bool = True) -> bytes:

@@ -16,7 +16,7 @@ from tests.core import shapes
 
 KEY = b"k" * 32
 ENTRY = Entry(
-    key=KEY, credential=b"c" * 16, namespace="näme", endpoint=Endpoint.CHAT, model="m",
+    key=KEY, owner=b"o" * 16, credential=b"c" * 16, namespace="näme", endpoint=Endpoint.CHAT, model="m",
     answer=Answer(Form.JSON, "application/json", b'{"id":"a-1"}', True, b'"id":"a-1"', b'"created":1'),
     stored_at=1.5, fresh_until=2.5, expires_at=3.5, took=0.25,
 )  # fmt: skip
@@ -27,7 +27,7 @@ literals = lines.map(str.encode)
 seconds = st.floats(-1e12, 1e12)
 entries = st.builds(
     Entry,
-    key=st.binary(min_size=32, max_size=32), credential=st.binary(max_size=16), namespace=shapes.texts,
+    key=st.binary(min_size=32, max_size=32), owner=st.binary(max_size=16), credential=st.binary(max_size=16), namespace=shapes.texts,
     endpoint=st.sampled_from(Endpoint), model=shapes.texts,
     answer=st.builds(Answer, st.sampled_from(Form), lines, st.binary(max_size=100), st.booleans(), literals, literals, st.booleans()),
     stored_at=seconds, fresh_until=seconds, expires_at=seconds, took=seconds,
@@ -157,7 +157,7 @@ def test_a_wrong_length_gives_nothing(length):
 
 def test_another_format_gives_nothing():
     """A later version's entries are not misread."""
-    assert codec.decode(signed(b"CPX2" + BLOB[4:-16]), KEY) is None
+    assert codec.decode(signed(b"CPX9" + BLOB[4:-16]), KEY) is None
 
 
 def test_the_checksum_is_of_this_format():

@@ -12,7 +12,7 @@ from cacheproxy.core.freshness import Freshness, judge, lifetime
 from cacheproxy.core.model import Answer, Endpoint, Entry, Form
 
 ENTRY = Entry(
-    key=b"k" * 32, credential=b"c" * 16, namespace="", endpoint=Endpoint.CHAT, model="m",
+    key=b"k" * 32, owner=b"o" * 16, credential=b"c" * 16, namespace="", endpoint=Endpoint.CHAT, model="m",
     answer=Answer(Form.JSON, "application/json", b"{}", has_usage=False), stored_at=1000.0, fresh_until=1100.0,
     expires_at=1200.0, took=1.0,
 )  # fmt: skip

@@ -18,7 +18,7 @@ blobs = st.lists(st.sampled_from(SEPARATORS), max_size=3).map(b"".join)
 texts = blobs.map(lambda blob: blob.decode())
 lines = st.lists(st.tuples(blobs, blobs), max_size=3).map(tuple)
 parts = st.fixed_dictionaries({
-    "realm": blobs, "credential": blobs, "namespace": texts, "knowledge": texts, "target": blobs, "fields": lines,
+    "realm": blobs, "owner": blobs, "namespace": texts, "knowledge": texts, "target": blobs, "fields": lines,
     "body": blobs,
 })  # fmt: skip
 
@@ -37,7 +37,7 @@ def test_moving_a_boundary_changes_the_key(one, other, data):
     whole = one + other
     cut = data.draw(st.integers(0, len(whole)))
     assume(cut != len(one))
-    for first, second in (("realm", "credential"), ("target", "body")):
+    for first, second in (("realm", "owner"), ("target", "body")):
         assert exact(**{first: one, second: other}) != exact(**{first: whole[:cut], second: whole[cut:]})
     assert exact(fields=((one, other),)) != exact(fields=((whole[:cut], whole[cut:]),))
     assert key.fingerprint(SECRET, [(one, other)]) != key.fingerprint(SECRET, [(whole[:cut], whole[cut:])])
@@ -53,7 +53,7 @@ def test_no_two_credentials_share_a_fingerprint(one, other):
 def test_each_part_alone_changes_the_key():
     """B01, B06, B30: whose, where, what and which path with which query."""
     changes = [
-        {}, {"realm": b"other"}, {"credential": b"d" * 16}, {"namespace": "n"}, {"knowledge": "n"}, {"body": b"{} "},
+        {}, {"realm": b"other"}, {"owner": b"d" * 16}, {"namespace": "n"}, {"knowledge": "n"}, {"body": b"{} "},
         {"target": b"/v1/completions"}, {"target": CHAT_TARGET + b"?api-version=1"}, {"fields": ((b"x", b"1"),)},
         {"target": CHAT_TARGET + b"?api-version=2"}, {"fields": ((b"x", b"1"), (b"x", b"1"))},
         {"fields": ((b"x1", b""),)},
@@ -65,16 +65,16 @@ def test_each_part_alone_changes_the_key():
 @pytest.mark.parametrize("spelled", ["tenant:A", "A:x", "A\0x", "\0", "../A", "c" * 16, ("d" * 16) + "\0"])
 def test_a_namespace_never_reaches_another_credential(spelled):
     """B32: whatever a namespace spells, the credential before it stays what it is."""
-    theirs = {exact(credential=b"A" * 16, namespace=n) for n in ("", "x", "A", spelled)}
-    assert exact(credential=b"B" * 16, namespace=spelled) not in theirs
-    assert exact(credential=b"B" * 16, namespace=spelled) != exact(credential=b"B" * 16)
+    theirs = {exact(owner=b"A" * 16, namespace=n) for n in ("", "x", "A", spelled)}
+    assert exact(owner=b"B" * 16, namespace=spelled) not in theirs
+    assert exact(owner=b"B" * 16, namespace=spelled) != exact(owner=b"B" * 16)
 
 
 def test_the_secret_decides():
     """B84: without it nobody can compute a key or test a guess of a credential."""
     common = {
         "realm": b"",
-        "credential": b"",
+        "owner": b"",
         "namespace": "",
         "knowledge": "",
         "target": b"",

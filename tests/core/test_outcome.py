@@ -48,4 +48,4 @@ def test_a_status_is_one_member_of_a_structured_list(reason, forward):
 
 
 def test_the_sources_are_the_words_of_the_contract():
-    assert [s.value for s in Source] == ["HIT", "STALE", "MISS", "BYPASS"]
+    assert [s.value for s in Source] == ["HIT", "STALE", "MISS", "BYPASS", "SHADOW"]

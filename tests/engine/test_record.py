@@ -20,7 +20,7 @@ STREAM = chunk({"role": "assistant", "content": "Hi"}) + chunk(finish="stop") + 
 
 
 def recording(budget: Budget, *, stream: bool = False, largest: int = ROOMY, codings: tuple[bytes, ...] = ()):
-    ask = Ask(Endpoint.CHAT, b"k" * 32, Scope(b"c" * 16), "m", stream, False, 1)
+    ask = Ask(Endpoint.CHAT, b"k" * 32, Scope(b"c" * 16), b"c" * 16, "m", stream, False, 1)
     media = "text/event-stream" if stream else "application/json"
     return Recording(ask, media, Decoder(codings, largest) if codings else None, largest, budget)
 

@@ -16,7 +16,7 @@ def kept(key: int, text: str = "Hello.", stored_at: float = 1000.0) -> Entry:
     """A JSON answer of `text`, as stored."""
     body = json.dumps(completion(text)).encode()
     answer = Answer(Form.JSON, "application/json", body, has_usage=True)
-    return Entry(b"%032d" % key, b"c" * 16, "", Endpoint.CHAT, "m", answer, stored_at, 2e9, 2e9, 0.1)
+    return Entry(b"%032d" % key, b"c" * 16, b"c" * 16, "", Endpoint.CHAT, "m", answer, stored_at, 2e9, 2e9, 0.1)
 
 
 def streamed(key: int) -> Entry:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cacheproxy import wiring
+from cacheproxy.wiring import house
 from tests import rig
 
 
@@ -10,5 +10,5 @@ from tests import rig
 def clock(monkeypatch) -> rig.Clock:
     """The wall clock of every proxy started after it; ask for it before `proxy` and `client`."""
     moved = rig.Clock()
-    monkeypatch.setattr(wiring, "SystemClock", lambda: moved)
+    monkeypatch.setattr(house, "SystemClock", lambda: moved)
     return moved

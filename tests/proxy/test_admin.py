@@ -84,7 +84,7 @@ async def test_stats_tell_what_happened(client, proxy, session):
         await client.chat()
     await client.chat(Cache_Control="no-store")
     stats = json.loads((await get(session, proxy.admin + "/admin/stats"))[1])
-    assert stats["requests"] == {"HIT": 2, "STALE": 0, "MISS": 1, "BYPASS": 1}
+    assert stats["requests"] == {"HIT": 2, "STALE": 0, "MISS": 1, "BYPASS": 1, "SHADOW": 0}
     assert stats["reasons"] == {"absent": 1, "no_store": 1}
     assert (stats["hit_rate"], stats["store_entries"], stats["requests_running"]) == (2 / 3, 1, 0)
 
@@ -98,7 +98,7 @@ async def test_metrics_are_well_formed_and_bounded(client, proxy, session):
         return {(s.name, tuple(sorted(s.labels.items()))) for f in families for s in f.samples}
 
     await client.chat()
-    await client.send(method="GET", path="/v1/models")
+    await client.send(method="GET", path="/v1/files")
     before = await series()
     for number in range(50):
         await client.chat(model=f'evil"\n{number}' * 50, key=f"k{number}", X_Cache_Namespace=f"n{number}")

@@ -125,7 +125,7 @@ async def test_answer_that_is_not_kept_does_not_say_stored(proxy, backend):
 
 
 async def test_other_paths_say_bypass(proxy, backend):
-    answer = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/models"))
+    answer = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/files"))
     assert (answer.get(b"x-cache"), answer.get(b"x-cache-reason")) == (b"BYPASS", b"uncacheable_path")
     assert answer.get(b"cache-status") == b"cacheproxy; fwd=bypass; detail=uncacheable_path"
     assert_timed(answer, "upstream")
@@ -175,4 +175,4 @@ async def test_hidden_hits_are_still_counted(start, session, backend):
     backend.script = plain
     for _ in range(3):
         await client.chat()
-    assert proxy.house.telemetry.summary()["requests"] == {"HIT": 2, "STALE": 0, "MISS": 1, "BYPASS": 0}
+    assert proxy.house.telemetry.summary()["requests"] == {"HIT": 2, "STALE": 0, "MISS": 1, "BYPASS": 0, "SHADOW": 0}

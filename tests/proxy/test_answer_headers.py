@@ -85,10 +85,10 @@ async def test_backends_own_directives_are_kept_where_stricter(proxy, backend, g
 async def test_other_paths_keep_the_backends_directives(proxy, backend):
     """B44: pass-through answers are the backend's."""
     backend.script = gives({}, extra=b"Cache-Control: public, max-age=600\r\nVary: X-Foo\r\n")
-    answer = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/models"))
+    answer = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/files"))
     assert guards(answer) == ([b"public, max-age=600"], [b"X-Foo"])
     backend.script = gives({})
-    bare = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/models"))
+    bare = await wire.ask(proxy.port, wire.request(None, method="GET", path="/v1/files"))
     assert guards(bare) == ([], [])
 
 

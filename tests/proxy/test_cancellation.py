@@ -7,17 +7,16 @@ import json
 import pytest
 
 from cacheproxy.core.model import Census
-from cacheproxy.engine.authority import Authority
-from cacheproxy.engine.exchange import Exchange, Keeping
 from cacheproxy.engine.fill import Fill
-from cacheproxy.engine.pipeline import Pipeline, Rules
+from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.profile import Stages
 from cacheproxy.engine.record import Budget
-from cacheproxy.engine.served import Voice
 from cacheproxy.errors import UpstreamCut
+from cacheproxy.settings import resolve
 from cacheproxy.stores.memory import Memory
 from cacheproxy.telemetry import Telemetry
-from cacheproxy.wiring import SystemClock
+from cacheproxy.wiring import engine
+from cacheproxy.wiring.house import SystemClock
 from tests.fakes.backend import chunk, completion
 
 SECRET = b"s" * 32
@@ -124,24 +123,17 @@ def stream_pieces() -> tuple[tuple, list[bytes]]:
 
 
 def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Fill, SlowStore]:
-    journal, clock, store, budget = Telemetry(), SystemClock(), SlowStore(pause), Budget(2**20)
+    journal, clock, store = Telemetry(), SystemClock(), SlowStore(pause)
     backend = SlowBackend(pause, make)
 
     async def probe(_fields) -> int:
         return 200
 
-    authority = Authority(probe, clock, 300, 3600)
-    voice = Voice(journal, hide_hits=False)
-    fill = Fill(journal)
-    exchange = Exchange(
-        backend=backend, store=store, authority=authority, fill=fill, voice=voice, journal=journal, clock=clock,
-        keeping=Keeping(60, 60, 0, 2**20, True), budget=budget,
-    )  # fmt: skip
-    pipeline = Pipeline(
-        store=store, authority=authority, exchange=exchange, voice=voice, clock=clock, secret=SECRET,
-        rules=Rules(True, b"realm", True),
-    )  # fmt: skip
-    return pipeline, backend, budget, fill, store
+    settings = resolve({"upstreams": ["http://backend"], "exact.keep_stale": 0}, None, {}).settings
+    inside = engine.build(
+        settings, store=store, backend=backend, probe=probe, clock=clock, journal=journal, secret=SECRET, realm=b"r"
+    )
+    return inside.pipeline, backend, inside.budget, inside.fill, store
 
 
 async def serve(pipeline: Pipeline, call: Arrived) -> bytes:

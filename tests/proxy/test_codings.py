@@ -4,7 +4,9 @@ import gzip
 import json
 import zlib
 
+import brotli
 import pytest
+import zstandard
 
 from tests.fakes.backend import chunk, completion, gives, sends, usage_chunk
 from tests.proxy import wire
@@ -32,8 +34,10 @@ CODINGS = {
     "twice": (b"gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
     "two kinds": (b"deflate, gzip", lambda data: gzip.compress(deflated(data))),
     "beside identity": (b"identity, gzip", gzip.compress),
+    "br": (b"br", brotli.compress),
+    "zstd": (b"zstd", zstandard.compress),
 }
-FOREIGN = {"br": b"br", "zstd": b"zstd", "one of two": b"gzip, br", "three": b"gzip, gzip, gzip", "unknown": b"rot13"}
+FOREIGN = {"compress": b"compress", "one of two": b"gzip, lz4", "three": b"gzip, gzip, gzip", "unknown": b"rot13"}
 
 
 def answers(body: bytes, coding: bytes, *, chunked: bool = False, status: str = "200 OK"):
@@ -56,7 +60,7 @@ def assert_framed(answer: wire.Wire) -> None:
     assert len(answer.all(b"content-length") + answer.all(b"transfer-encoding")) == 1
 
 
-PLAIN_TAKERS = [None, b"identity", b"br", b"gzip;q=0, deflate;q=0", b"", b"*;q=0"]
+PLAIN_TAKERS = [None, b"identity", b"exi", b"gzip;q=0, deflate;q=0", b"", b"*;q=0"]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -76,10 +80,21 @@ async def test_caller_of_plain_text_gets_plain_text(proxy, backend, case, docume
     assert backend.calls == 1
 
 
-@pytest.mark.parametrize("accepts", [b"gzip", b"br, gzip;q=0.5", b"*", b"GZIP", b"x-gzip", b"deflate;q=0, *"])
+TAKERS = {
+    b"gzip": b"gzip", b"br, gzip;q=0.5": b"br", b"*": b"zstd", b"GZIP": b"gzip", b"x-gzip": b"gzip",
+    b"gzip, deflate, br": b"br", b"gzip;q=1, zstd;q=0.4": b"gzip",
+}  # fmt: skip
+UNPACK = {
+    None: bytes, b"gzip": gzip.decompress, b"br": brotli.decompress,
+    b"zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("accepts", TAKERS)
 @pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
 async def test_caller_that_takes_gzip_gets_the_backends_bytes(proxy, backend, document, accepts):
-    """B41: untouched, with their length; the next caller gets plain text from the cache and the reverse."""
+    """B41: untouched, with their length; later callers get it as each of them likes it best, short ones plain."""
+    packed = TAKERS[accepts] if document is LARGE else None
     squeezed = gzip.compress(document)
     backend.script = answers(squeezed, b"gzip")
     one = await ask(proxy, accepts)
@@ -87,8 +102,9 @@ async def test_caller_that_takes_gzip_gets_the_backends_bytes(proxy, backend, do
     assert one.get(b"content-length") == b"%d" % len(squeezed)
     for taken in (b"identity", accepts):
         two = await ask(proxy, taken)
-        assert (two.get(b"x-cache"), two.get(b"content-encoding")) == (b"HIT", None)
-        assert json.loads(two.body)["choices"] == json.loads(document)["choices"]
+        coding = two.get(b"content-encoding")
+        assert (two.get(b"x-cache"), coding) == (b"HIT", None if taken == b"identity" else packed)
+        assert json.loads(UNPACK[coding](two.body))["choices"] == json.loads(document)["choices"]
         assert_framed(two)
     assert backend.calls == 1
 
@@ -140,7 +156,7 @@ async def test_broken_coding_is_never_kept(proxy, backend, case):
     plain = await ask(proxy, None)
     assert plain.status == 502 or not plain.whole or plain.body in (SMALL, b"")
     assert proxy.house.store.census().entries == 0
-    assert proxy.house.budget.held == 0
+    assert proxy.house.engine.budget.held == 0
 
 
 async def test_bomb_passes_unkept_in_little_memory(start, backend):
@@ -150,7 +166,7 @@ async def test_bomb_passes_unkept_in_little_memory(start, backend):
     backend.script = answers(body, b"gzip")
     answer = await ask(proxy, b"gzip")
     assert (answer.body, answer.get(b"x-cache-reason")) == (body, b"content_encoding")
-    assert (proxy.house.store.census().entries, proxy.house.budget.held) == (0, 0)
+    assert (proxy.house.store.census().entries, proxy.house.engine.budget.held) == (0, 0)
 
 
 @pytest.mark.parametrize("accepts", [None, b"gzip", b"identity"])
@@ -158,7 +174,7 @@ async def test_coding_on_another_path_is_the_callers_affair(proxy, backend, acce
     """Pass-through means pass-through."""
     body = gzip.compress(SMALL)
     backend.script = answers(body, b"gzip")
-    answer = await ask(proxy, accepts, path="/v1/embeddings")
+    answer = await ask(proxy, accepts, path="/v1/audio/speech")
     assert (answer.get(b"content-encoding"), answer.body) == (b"gzip", body)
 
 
@@ -175,14 +191,59 @@ async def test_no_store_answer_is_readable_too(proxy, backend, accepts):
     assert_framed(answer)
 
 
-async def test_encoded_request_passes_as_it_is(proxy, backend):
-    """A request body in a coding is not looked into: forwarded, never answered from the cache."""
-    body = gzip.compress(json.dumps(BODY).encode())
+@pytest.mark.parametrize("case", CODINGS)
+async def test_encoded_request_is_understood_and_passes_as_it_is(proxy, backend, case):
+    """The very bytes go to the backend; the question is the same as in any other coding."""
+    coding, squeeze = CODINGS[case]
+    body = squeeze(json.dumps(BODY).encode())
+    backend.script = gives(completion())
+    answers = [await wire.ask(proxy.port, wire.request(body, b"Content-Encoding: " + coding)) for _ in range(2)]
+    answers.append(await wire.ask(proxy.port, wire.request(BODY)))
+    assert [a.get(b"x-cache") for a in answers] == [b"MISS", b"HIT", b"HIT"]
+    assert [(s.body, s.get(b"content-encoding")) for s in backend.seen] == [(body, coding)]
+
+
+async def test_changed_body_is_packed_again_as_it_came(proxy, backend):
+    """What we ask for beside goes to the backend in the coding that the header names."""
+    backend.script = gives(completion())
+    for coding, squeeze in ((b"gzip", gzip.compress), (b"deflate, br", lambda d: brotli.compress(deflated(d)))):
+        body = squeeze(json.dumps({**BODY, "stream": True, "seed": len(coding)}).encode())
+        await wire.ask(proxy.port, wire.request(body, b"Content-Encoding: " + coding))
+        seen = backend.seen[-1]
+        plain = gzip.decompress(seen.body) if coding == b"gzip" else zlib.decompress(brotli.decompress(seen.body))
+        assert (seen.get(b"content-encoding"), json.loads(plain)["stream_options"]) == (coding, {"include_usage": True})
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+async def test_request_in_an_unknown_coding_passes(proxy, backend, case):
+    """What it says is the backend's to understand."""
     backend.script = gives(completion())
     for _ in range(2):
-        answer = await wire.ask(proxy.port, wire.request(body, b"Content-Encoding: gzip"))
+        answer = await wire.ask(proxy.port, wire.request(b"\x00\x01", b"Content-Encoding: " + FOREIGN[case]))
         assert (answer.get(b"x-cache"), answer.get(b"x-cache-reason")) == (b"BYPASS", b"encoded_request")
-    assert [(s.body, s.get(b"content-encoding")) for s in backend.seen] == [(body, b"gzip")] * 2
+    assert [s.body for s in backend.seen] == [b"\x00\x01"] * 2
+
+
+@pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br", b"zstd"])
+@pytest.mark.parametrize("garbage", [b"", b"{}", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"])
+async def test_request_that_is_not_of_its_coding(proxy, backend, coding, garbage):
+    """A clear error, and nothing reaches the backend."""
+    answer = await wire.ask(proxy.port, wire.request(garbage, b"Content-Encoding: " + coding))
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) in (
+        (415, "unsupported_encoding"),
+        (400, "invalid_json"),
+    )
+    assert backend.seen == []
+
+
+@pytest.mark.parametrize("case", ["gzip", "deflate", "br", "zstd", "twice"])
+async def test_request_bomb_is_too_large(start, backend, case):
+    """The limit is on the unpacked size; a bomb is answered before it is unpacked."""
+    coding, squeeze = CODINGS[case]
+    proxy = await start(limits__body_bytes="1MiB")
+    answer = await wire.ask(proxy.port, wire.request(squeeze(b" " * 40 * 2**20), b"Content-Encoding: " + coding))
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (413, "request_too_large")
+    assert backend.seen == []
 
 
 async def test_stream_kept_from_gzip_answers_json_in_plain(client, backend):

@@ -163,8 +163,7 @@ async def test_path_and_query_are_part_of_the_question(client, backend):
 
 
 OTHERS = {
-    "/v1/responses": [{"input": "x", "instructions": "be a lawyer"}, {"input": "x", "instructions": "be a child"}],
-    "/v1/embeddings": [{"input": "x", "encoding_format": "float"}, {"input": ["x"], "encoding_format": "base64"}],
+    "/v1/audio/speech": [{"input": "x", "voice": "a"}, {"input": "x", "voice": "b"}],
     "/v1/messages": [{"messages": [], "max_tokens": 1}, {"messages": [], "max_tokens": 2}],
 }
 

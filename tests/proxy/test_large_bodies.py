@@ -182,4 +182,4 @@ async def test_answer_over_the_limit_passes_and_is_not_kept(start, backend):
             answer = await wire.ask(proxy.port, wire.request(long_chat(10)))
             assert (answer.get(b"x-cache"), answer.get(b"x-cache-reason")) == (b"MISS", b"too_large")
             assert json.loads(answer.body) == document
-    assert (proxy.house.store.census().entries, proxy.house.budget.held) == (0, 0)
+    assert (proxy.house.store.census().entries, proxy.house.engine.budget.held) == (0, 0)

@@ -26,10 +26,10 @@ async def test_leaving_caller_ends_the_backend_call(client, backend, proxy, scri
     task = asyncio.create_task(client.chat(stream=stream))
     await rig.until(lambda: backend.calls == 1)
     if script is stream_then_hang:
-        await rig.until(lambda: proxy.house.budget.held > 0)
+        await rig.until(lambda: proxy.house.engine.budget.held > 0)
     task.cancel()
     await rig.until(lambda: backend.open == 0, 1.5, "the end of the backend call")
-    await rig.until(lambda: proxy.house.proxy.running == 0 and proxy.house.budget.held == 0)
+    await rig.until(lambda: proxy.house.proxy.running == 0 and proxy.house.engine.budget.held == 0)
     assert proxy.house.store.census().entries == 0
 
 
@@ -223,5 +223,5 @@ async def test_proxy_survives_every_leaving(client, backend, proxy):
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await rig.until(lambda: proxy.house.proxy.running == 0)
-    await rig.until(lambda: proxy.house.budget.held == 0)
+    await rig.until(lambda: proxy.house.engine.budget.held == 0)
     assert (await client.chat(seed=99, stream=True)).text == "a"

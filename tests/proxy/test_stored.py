@@ -90,7 +90,7 @@ async def test_sick_answer_passes_and_is_never_kept(proxy, backend, case):
     assert found[0].body == found[1].body
     assert {a.get(b"x-cache") for a in found} == {b"MISS"}
     assert not any(b"stored" in (a.get(b"cache-status") or b"") for a in found if case != "events")
-    assert (proxy.house.store.census().entries, proxy.house.budget.held) == (0, 0)
+    assert (proxy.house.store.census().entries, proxy.house.engine.budget.held) == (0, 0)
     backend.script = gives(completion("Healthy."))
     healthy = [await wire.ask(proxy.port, wire.request(BODY)) for _ in range(2)]
     assert [a.get(b"x-cache") for a in healthy] == [b"MISS", b"HIT"]

@@ -215,7 +215,7 @@ async def test_characters_cut_apart_come_whole(proxy, client, backend):
         for position in range(len(apart)):
             await exchange.chunk(apart[position : position + 1])
             if position + 1 < len(apart):
-                await rig.until(lambda held=position: proxy.house.budget.held > held)
+                await rig.until(lambda held=position: proxy.house.engine.budget.held > held)
         await exchange.end()
 
     backend.script = drip

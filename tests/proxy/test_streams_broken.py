@@ -40,7 +40,7 @@ async def ask_twice(proxy, body: dict, path: str = rig.CHAT) -> list[wire.Wire]:
 def assert_nothing_kept(proxy, backend, calls: int = 2) -> None:
     assert backend.calls == calls
     assert proxy.house.store.census().entries == 0
-    assert proxy.house.budget.held == 0
+    assert proxy.house.engine.budget.held == 0
 
 
 CUT = {
@@ -195,7 +195,7 @@ async def test_caller_that_closes_at_the_terminal_event_leaves_the_answer(proxy,
     await rig.until(lambda: proxy.house.store.census().entries == 1)
     again = await client.chat(stream=True)
     assert (again.cache, again.text, backend.calls) == ("HIT", "abc", 1)
-    assert proxy.house.budget.held == 0
+    assert proxy.house.engine.budget.held == 0
 
 
 async def test_caller_that_closes_before_the_terminal_event_leaves_nothing(proxy, backend):

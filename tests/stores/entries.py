@@ -1,6 +1,9 @@
-"""Entries for the store suites, made so that what comes back can be checked against its key alone."""
+"""Entries for the store suites, made so that what comes back can be checked against its key alone; and a lock that
+makes the writer of a cache file wait."""
 
 import hashlib
+import sqlite3
+from pathlib import Path
 
 from cacheproxy.core.model import ENTRY_OVERHEAD, Answer, Endpoint, Entry, Form
 
@@ -15,6 +18,7 @@ def entry(number: int | bytes, length: int = 500, *, version: int = 0, expires_a
     key = number if isinstance(number, bytes) else key_of(number)
     return Entry(
         key=key,
+        owner=key[:16],
         credential=key[:16],
         namespace="names",
         endpoint=Endpoint.CHAT,
@@ -36,3 +40,17 @@ def body_of(key: bytes, length: int, version: int = 0) -> bytes:
 def size(length: int) -> int:
     """What an entry with a body of `length` counts."""
     return length + ENTRY_OVERHEAD
+
+
+class Lock:
+    """Holds the file's write lock, so that the store's writer has to wait."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.execute("ROLLBACK")
+        self._connection.close()

@@ -14,7 +14,7 @@ from cacheproxy.core.model import Census
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.sqlite import Sqlite
 from tests.rig import until
-from tests.stores.entries import entry, key_of, size
+from tests.stores.entries import Lock, entry, key_of, size
 
 ROOMY = 50_000_000
 
@@ -126,26 +126,12 @@ async def test_many_puts_are_few_transactions(opened):
     assert 1 <= statements.count("COMMIT") <= 50
 
 
-class _Lock:
-    """Holds the file's write lock, so that the store's writer has to wait."""
-
-    def __init__(self, path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, *_) -> None:
-        self._connection.execute("ROLLBACK")
-        self._connection.close()
-
-
 async def test_what_waits_to_be_written_is_bounded(opened, file):
     """B78: while the disk hangs, entries beyond the limit are dropped and counted, none waits, and it goes on after."""
     store = opened(pending_bytes=20 * size(500))
     await fill(store, range(1))
     store._connection.execute("PRAGMA busy_timeout=60000")
-    with _Lock(file):
+    with Lock(file):
         await store.put(entry(1))
         await until(lambda: store._writing)
         for number in range(2, 100):
@@ -163,12 +149,30 @@ async def test_what_waits_to_be_written_is_bounded(opened, file):
     assert await store.get(key_of(21)) == entry(21, version=499)
 
 
+async def test_an_entry_given_up_for_a_larger_one_gives_its_room_back(opened, file):
+    """B78: what is pending is dropped for a newer one of its key that finds no room, and others can have its place."""
+    store = opened(pending_bytes=2 * size(500))
+    await fill(store, range(1))
+    store._connection.execute("PRAGMA busy_timeout=60000")
+    with Lock(file):
+        await store.put(entry(1))
+        await until(lambda: store._writing)
+        await store.put(entry(2))
+        await store.put(entry(3))
+        await store.put(entry(2, 5000, version=1))
+        assert await store.get(key_of(2)) is None
+        await store.put(entry(4))
+        assert await store.get(key_of(4)) == entry(4)
+        assert store.dropped == 1
+    await until(lambda: store.census().entries == 4)
+
+
 async def test_what_was_dropped_leaves_nothing_behind(opened, file):
     """B78: a flood of entries that find no room takes no room of its own."""
     store = opened(pending_bytes=20 * size(500))
     await fill(store, range(1))
     store._connection.execute("PRAGMA busy_timeout=60000")
-    with _Lock(file):
+    with Lock(file):
         await store.put(entry(1))
         await until(lambda: store._writing)
         for number in range(2, 2000):
@@ -182,7 +186,7 @@ async def test_reading_goes_on_while_the_file_is_locked_for_writing(opened, file
     store = opened()
     await fill(store, range(5))
     store._connection.execute("PRAGMA busy_timeout=60000")
-    with _Lock(file):
+    with Lock(file):
         await store.put(entry(9))
         assert await store.get(key_of(3)) == entry(3)
         assert await store.get(key_of(9)) == entry(9)
@@ -248,12 +252,13 @@ async def test_a_batch_that_cannot_be_written_does_not_count(opened, file):
     store = opened()
     await fill(store, range(2))
     store._connection.execute("PRAGMA busy_timeout=50")
-    with _Lock(file):
+    with Lock(file):
         await fill(store, range(10, 20))
         await until(lambda: not store._writing)
     await fill(store, [30])
     assert [n for n in (*range(2), *range(10, 20), 30) if await store.get(key_of(n)) is not None] == [0, 1, 30]
     assert store.census() == Census(3, 3 * size(500))
+    assert store.dropped == 10
 
 
 async def test_an_entry_that_cannot_be_written_costs_only_itself(opened):
@@ -272,6 +277,7 @@ async def test_an_entry_that_cannot_be_written_costs_only_itself(opened):
     finally:
         threading.excepthook = hook
     assert ended == []
+    assert store.dropped == 1
     await store.close()
     assert await opened().get(key_of(2)) == entry(2)
 

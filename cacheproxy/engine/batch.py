@@ -1,0 +1,152 @@
+"""A batch of inputs answered input by input: what is stored is served, and the backend is asked only for the rest.
+
+Each input is stored as the answer to a request for it alone, so batches of any make-up share what they know. When
+nothing of a batch is known, or its parts do not fit together, it goes its way as any other request.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import orjson
+
+from cacheproxy.core import embeddings, freshness
+from cacheproxy.core.freshness import Freshness
+from cacheproxy.core.model import Answer, Entry
+from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
+from cacheproxy.core.recording import json_answer
+from cacheproxy.core.replay import JSON_TYPE
+from cacheproxy.core.rules import Mode
+from cacheproxy.engine import keeper
+from cacheproxy.engine.authority import Authority
+from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.call import Call
+from cacheproxy.engine.exchange import Exchange
+from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.sender import Sender
+from cacheproxy.engine.served import Served
+from cacheproxy.engine.serving import Serving
+from cacheproxy.errors import CacheMiss, UpstreamCut
+from cacheproxy.ports import Clock, Reply, Store
+
+_SERVED = frozenset({Freshness.FRESH, Freshness.STALE})
+
+
+class Batch:
+    """Answers bound requests of several inputs."""
+
+    def __init__(  # noqa: PLR0913 - the parts of the house, by name
+        self, *, store: Store, authority: Authority, exchange: Exchange, sender: Sender, keeper: Keeper,
+        serving: Serving, clock: Clock,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._authority = authority
+        self._exchange = exchange
+        self._sender = sender
+        self._keeper = keeper
+        self._serving = serving
+        self._clock = clock
+
+    async def answer(self, call: Call, bound: Bound) -> Served:
+        """The answer to `call`, which is `bound`. Raises `AnswerError`."""
+        known, reason = await self._known(bound)
+        call.stages.lap("exact")
+        if known:
+            accepted = [e.stored_at - e.took for e in known.values() if e.credential == bound.ask.credential]
+            made_at = max(accepted, default=float("-inf"))
+            grant = await self._authority.admit(bound.ask.credential, call.fields, made_at)
+            call.stages.lap("auth")
+            if grant is None:
+                known, reason = {}, Reason.UNPROVEN_CREDENTIAL
+        missing = [i for i, item in enumerate(bound.items) if item.key not in known]
+        if not missing and bound.mode is not Mode.SHADOW:
+            entries = [known[item.key] for item in bound.items]
+            answer = _composed(bound, [entry.answer.body for entry in entries])
+            if answer is not None:
+                return await self._serving.composed(call, bound, entries, answer)
+            missing = [*range(len(bound.items))]
+        if bound.controls.only_if_cached:
+            raise CacheMiss("No stored answer may be served, and the request says only-if-cached.")
+        if bound.mode is not Mode.SHADOW and 0 < len(missing) < len(bound.items):
+            served = await self._completed(call, bound, known, missing)
+            if served is not None:
+                return served
+        shadow = bound.mode is Mode.SHADOW and not missing
+        forward = Forward.MISS if reason is Reason.ABSENT else Forward.REQUEST
+        return await self._exchange.fetch(call, bound, Reason.SHADOW if shadow else reason, forward, shadow=shadow)
+
+    async def _known(self, bound: Bound) -> tuple[dict[bytes, Entry], Reason]:
+        """The stored answers that may be served, by key; and why not the others."""
+        if bound.mode is Mode.WRITE_ONLY:
+            return {}, Reason.WRITE_ONLY
+        if bound.controls.no_cache:
+            return {}, Reason.NO_CACHE
+        keys = list({item.key for item in bound.items})
+        found = await asyncio.gather(*map(self._store.get, keys))
+        now = self._clock.now()
+        known = {
+            name: entry
+            for name, entry in zip(keys, found, strict=True)
+            if entry is not None
+            and entry.key == name
+            and entry.owner == bound.ask.scope.owner
+            and entry.answer.status == 200
+            and freshness.judge(entry, bound.controls, now) in _SERVED
+        }
+        return known, Reason.ABSENT
+
+    async def _completed(
+        self, call: Call, bound: Bound, known: dict[bytes, Entry], missing: Sequence[int]
+    ) -> Served | None:
+        """The answer with what was missing fetched; None if that failed in a way that asking for all may not."""
+        began = self._clock.monotonic()
+        wanted = list({bound.items[i].key: i for i in reversed(missing)}.values())[::-1]
+        body = embeddings.ask_for(bound.outgoing.plain, [item.item for item in bound.items], wanted)
+        part = replace(
+            bound,
+            ask=replace(bound.ask, choices=len(wanted)),
+            outgoing=bound.outgoing.altered(body),
+            items=tuple(bound.items[i] for i in wanted),
+        )
+        reply, _ = await self._sender.send(part)
+        call.stages.lap("upstream")
+        self._authority.heard(bound.ask.credential, reply.status, proves=True)
+        if reply.status != 200:
+            outcome = Outcome(Source.MISS, Reason.STATUS, Forward.PARTIAL)
+            return await self._exchange.hand_on(call, bound.ask.endpoint, reply, outcome)
+        singles = await self._singles(part, reply)
+        if isinstance(singles, Reason):
+            return None
+        bodies = {name: entry.answer.body for name, entry in known.items()}
+        bodies.update({item.key: single for item, single in zip(part.items, singles, strict=True)})
+        whole = _composed(bound, [bodies[item.key] for item in bound.items])
+        if whole is None:
+            return None
+        source = keeper.Source(reply.fields, self._clock.monotonic() - began)
+        refused = await self._keeper.keep_items(part, singles, source)
+        outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
+        return await self._serving.partly(call, bound, [*known.values()], whole, outcome)
+
+    async def _singles(self, part: Bound, reply: Reply) -> list[bytes] | Reason:
+        """The answers to the inputs of `part`, one by one, from the whole of the backend's reply."""
+        recording = self._keeper.recording(part, reply.status, reply.fields, anyway=True)
+        try:
+            while recording.trouble is None and (data := await reply.read()):
+                recording.feed(data)
+            answer = recording.conclude()
+        except UpstreamCut:
+            return Reason.INCOMPLETE
+        finally:
+            recording.give_up(Reason.CLIENT_GONE)
+            reply.close()
+        if isinstance(answer, Reason):
+            return answer
+        return embeddings.split(answer.body, [item.weight for item in part.items])
+
+
+def _composed(bound: Bound, bodies: list[bytes]) -> Answer | None:
+    """One answer from those to the single inputs, in the order asked."""
+    body = embeddings.compose(bodies)
+    if body is None:
+        return None
+    return json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))

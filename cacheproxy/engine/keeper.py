@@ -1,0 +1,209 @@
+"""Keeps answers that have proven complete: how long, under which key, with which labels. And says why not."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import orjson
+
+from cacheproxy.core import coding, controls, embeddings, freshness, key, policy, replay
+from cacheproxy.core import fields as http_fields
+from cacheproxy.core.model import Answer, Endpoint, Entry, Fields
+from cacheproxy.core.outcome import Reason
+from cacheproxy.core.recording import json_answer
+from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
+from cacheproxy.core.rules import Mode
+from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.passage import stated_length
+from cacheproxy.engine.record import Budget, Recording
+from cacheproxy.engine.variants import Variants
+from cacheproxy.ports import Clock, Journal, Store
+
+MOST_TAGS = 64
+"""Labels an answer is kept with; a backend's own beyond that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What the configuration says about keeping answers. Seconds and bytes."""
+
+    ttl: float
+    max_ttl: float
+    models_ttl: float
+    negative_ttl: float
+    keep_stale: float
+    honour_max_age: bool
+    answer_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an answer to be kept comes from: the fields of its head, and how long the backend took, in seconds."""
+
+    fields: Fields
+    took: float
+
+
+class Keeper:
+    """Makes entries of answers and puts them into the store."""
+
+    def __init__(  # noqa: PLR0913 - the parts of the house, by name
+        self, *, store: Store, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
+        variants: Variants, draw: Callable[[float, float], float] = random.uniform,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._journal = journal
+        self._clock = clock
+        self._keeping = keeping
+        self._budget = budget
+        self._variants = variants
+        self._draw = draw
+
+    def recording(self, bound: Bound, status: int, fields: Fields, *, anyway: bool = False) -> Recording:
+        """A recording for an answer with this head; given up already if it cannot, or is not to, be kept. `anyway`:
+        it is needed also where it is not to be kept."""
+        codings = [c for c in http_fields.tokens(fields, b"content-encoding") if c != b"identity"]
+        plain = coding.plain_after(codings)
+        decoder = coding.Decoder(codings, self._keeping.answer_bytes) if plain is False else None
+        media = (http_fields.first(fields, b"content-type") or b"").decode("latin-1")
+        if not media.isascii() or not media.isprintable():
+            media = EVENTS_TYPE if bound.ask.stream else JSON_TYPE
+        recording = Recording(bound.ask, media, decoder, self._keeping.answer_bytes, self._budget, status)
+        reason = self._unfit(bound, status, fields, plain)
+        if reason is None and not anyway:
+            reason = self._unwanted(bound, status, fields)
+        if reason is not None:
+            recording.give_up(reason)
+        return recording
+
+    def _unfit(self, bound: Bound, status: int, fields: Fields, plain: bool | None) -> Reason | None:
+        reason = policy.may_keep_head(bound.ask, status, fields, negative=self._keeping.negative_ttl > 0)
+        if reason is None and plain is None:
+            reason = Reason.CONTENT_ENCODING
+        if reason is None and (stated_length(fields) or 0) > self._keeping.answer_bytes:
+            reason = Reason.TOO_LARGE
+        return reason
+
+    def _unwanted(self, bound: Bound, status: int, fields: Fields) -> Reason | None:
+        if bound.mode is Mode.READ_ONLY:
+            return Reason.READ_ONLY
+        return Reason.ZERO_TTL if self.lifetime(bound, status, fields) <= 0 else None
+
+    def lifetime(self, bound: Bound, status: int, fields: Fields) -> float:
+        """Seconds that an answer with this head is fresh for, before they are spread."""
+        return lifetime(self._keeping, bound, status, _max_age(fields))
+
+    async def keep(self, bound: Bound, recording: Recording, source: Source) -> Reason | None:
+        """Keep what was recorded if it is proven complete; else why not."""
+        answer = recording.conclude()
+        if isinstance(answer, Answer):
+            refused = await self._keep(bound, answer, source)
+        else:
+            refused = answer
+        if refused is not None:
+            self._journal.count("not_kept", refused.word)
+        return refused
+
+    async def _keep(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
+        if len(bound.items) > 1 and answer.status == 200:
+            singles = embeddings.split(answer.body, [item.weight for item in bound.items])
+            if isinstance(singles, Reason):
+                return singles
+            return await self.keep_items(bound, singles, source)
+        if bound.mode is Mode.SHADOW:
+            await self._compare(bound.ask.key, answer)
+        if bound.slot and await self._is_known(bound, answer):
+            self._variants.settle(bound.base, bound.slot, self.lifetime(bound, answer.status, source.fields))
+            return Reason.SAME_ANSWER
+        await self.put(bound, answer, source)
+        return None
+
+    async def keep_items(self, bound: Bound, singles: list[bytes], source: Source) -> Reason | None:
+        """Keep the answers to the inputs of a batch, each as the answer to a request for it alone; or why not."""
+        refused = self._unwanted(bound, 200, source.fields)
+        if refused is not None:
+            return refused
+        took = source.took / len(singles)
+        for item, body in zip(bound.items, singles, strict=True):
+            answer = json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))
+            if bound.mode is Mode.SHADOW:
+                await self._compare(item.key, answer)
+            alone = replace(bound, ask=replace(bound.ask, key=item.key, choices=1))
+            await self.put(alone, answer, replace(source, took=took))
+        return None
+
+    async def _is_known(self, bound: Bound, answer: Answer) -> bool:
+        """Whether one of the answers kept for the same request says the same."""
+        for number in range(bound.slot):
+            other = await self._store.get(key.variant(bound.base, number))
+            if other is not None and other.owner == bound.ask.scope.owner:
+                if replay.same(other.answer, answer, other.endpoint):
+                    return True
+        return False
+
+    async def _compare(self, name: bytes, answer: Answer) -> None:
+        """Count whether the backend's new answer says the same as the stored one, if there is one."""
+        found = await self._store.get(name)
+        if found is not None and found.answer.status == answer.status == 200:
+            same = replay.same(found.answer, answer, found.endpoint)
+            self._journal.count("shadow", "same" if same else "different")
+
+    async def put(self, bound: Bound, answer: Answer, source: Source) -> Entry:
+        """Keep a proven answer as the one to `bound`."""
+        if http_fields.first(source.fields, b"x-request-id") is not None:
+            answer = replace(answer, request_id=True)
+        # A lifetime that was asked for is kept to the letter; the usual one is spread.
+        spread = self._draw(-1.0, 1.0) if bound.controls.ttl is None and answer.status == 200 else 0.0
+        now = self._clock.now()
+        usual = freshness.lifetime(self.lifetime(bound, answer.status, source.fields), spread)
+        fresh_until = now + min(usual, self._keeping.max_ttl)
+        entry = Entry(
+            key=bound.ask.key,
+            owner=bound.ask.scope.owner,
+            credential=bound.ask.credential,
+            namespace=bound.ask.scope.namespace,
+            endpoint=bound.ask.endpoint,
+            model=bound.ask.model,
+            answer=answer,
+            stored_at=now,
+            fresh_until=fresh_until,
+            expires_at=fresh_until + (self._keeping.keep_stale if answer.status == 200 else 0.0),
+            took=source.took,
+            tags=_tags(bound, source.fields),
+        )
+        await self._store.put(entry)
+        self._journal.count("kept")
+        return entry
+
+
+def lifetime(keeping: Keeping, bound: Bound, status: int = 200, stated: float | None = None) -> float:
+    """Seconds that an answer to `bound` is fresh for. `stated`: the lifetime that the backend gives it."""
+    wished = bound.controls.ttl
+    if status != 200:
+        return min(keeping.negative_ttl, keeping.max_ttl if wished is None else wished)
+    if bound.ask.endpoint is Endpoint.MODELS:
+        return min(keeping.models_ttl, keeping.max_ttl if wished is None else wished)
+    ttl = wished if wished is not None else bound.settled.ttl if bound.settled.ttl is not None else keeping.ttl
+    if keeping.honour_max_age and stated is not None:
+        ttl = min(ttl, stated)
+    return min(ttl, keeping.max_ttl)
+
+
+def _max_age(fields: Fields) -> float | None:
+    """The lifetime that the backend states (RFC 9111 section 5.2.2), in seconds."""
+    told = {}
+    for token in http_fields.tokens(fields, b"cache-control"):
+        name, equals, value = token.partition(b"=")
+        if equals and value.strip(b'" ').isdigit():
+            told[name.strip()] = min(float(value.strip(b'" ')), controls.GREATEST)
+    return told.get(b"s-maxage", told.get(b"max-age"))
+
+
+def _tags(bound: Bound, fields: Fields) -> tuple[str, ...]:
+    """The labels of an answer: the request's, the rules', and those that the backend gave it."""
+    given = [
+        *http_fields.values(fields, b"cache-tag"),
+        *(b",".join(value.split()) for value in http_fields.values(fields, b"surrogate-key")),
+    ]
+    theirs = controls.labels(b",".join(given))
+    return tuple(sorted({*bound.tags, *theirs[:MOST_TAGS]}))

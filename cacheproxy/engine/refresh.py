@@ -1,0 +1,71 @@
+"""Fetches answers anew in the background, for entries that are used near the end of their lifetime or just past it.
+
+One refresh at a time for a key. A refresh that fails leaves the entry as it is; nobody waits for one.
+"""
+
+from cacheproxy.core.outcome import Reason
+from cacheproxy.engine.authority import Authority
+from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.fill import Fill
+from cacheproxy.engine.keeper import Keeper, Source
+from cacheproxy.engine.sender import Sender
+from cacheproxy.errors import AnswerError, UpstreamCut
+from cacheproxy.ports import Clock, Journal
+
+
+class Refresher:
+    """Asks the backend again what a caller has just been served from the cache."""
+
+    def __init__(  # noqa: PLR0913 - the parts of the house, by name
+        self, *, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, journal: Journal, clock: Clock
+    ) -> None:
+        self._sender = sender
+        self._keeper = keeper
+        self._authority = authority
+        self._fill = fill
+        self._journal = journal
+        self._clock = clock
+        self._running: set[bytes] = set()
+
+    def __repr__(self) -> str:
+        return f"<Refresher {len(self._running)} running>"
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def refresh(self, bound: Bound) -> bool:
+        """Begin a refresh of `bound`'s answer; False if one is running already or there is too much to do."""
+        key = bound.ask.key
+        if key in self._running:
+            return False
+        self._running.add(key)
+        if self._fill.offer(self._fetch(bound), lambda: self._running.discard(key)):
+            return True
+        self._running.discard(key)
+        return False
+
+    async def _fetch(self, bound: Bound) -> None:
+        began = self._clock.monotonic()
+        try:
+            reply, _ = await self._sender.send(bound)
+        except AnswerError:
+            self._journal.count("refresh", "failed")
+            return
+        refused: Reason | None = Reason.INCOMPLETE
+        try:
+            self._authority.heard(bound.ask.credential, reply.status, proves=True)
+            recording = self._keeper.recording(bound, reply.status, reply.fields)
+            try:
+                # What cannot be kept need not be generated to its end.
+                while recording.trouble is None and (data := await reply.read()):
+                    recording.feed(data)
+                source = Source(reply.fields, self._clock.monotonic() - began)
+                refused = await self._keeper.keep(bound, recording, source)
+            finally:
+                recording.give_up(Reason.INCOMPLETE)
+        except (UpstreamCut, AnswerError):
+            refused = Reason.INCOMPLETE
+        finally:
+            reply.close()
+            self._journal.count("refresh", "kept" if refused is None else "failed")

@@ -1,0 +1,91 @@
+"""Serves stored answers: in the form, coding and pace that the caller is to get."""
+
+import asyncio
+from dataclasses import replace
+
+from cacheproxy.core import coding, key
+from cacheproxy.core import fields as http_fields
+from cacheproxy.core.model import Answer, Entry, Fields, Form
+from cacheproxy.core.outcome import Outcome, Reason, Source
+from cacheproxy.engine.authority import Grant
+from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.call import Call
+from cacheproxy.engine.pace import Pace, paced
+from cacheproxy.engine.replays import Replays
+from cacheproxy.engine.savings import Savings
+from cacheproxy.engine.served import Served, Voice
+from cacheproxy.ports import Clock
+
+PACKED_AT_ONCE = 128 * 2**10
+"""Bytes up to which packing is quicker than handing it to a thread."""
+PACKED_FROM = 1024
+"""Bytes from which on a JSON answer is packed for callers who accept it."""
+
+
+class Serving:
+    """Turns entries into answers on their way out."""
+
+    def __init__(self, *, voice: Voice, savings: Savings, clock: Clock, pace: Pace) -> None:
+        self._voice = voice
+        self._savings = savings
+        self._clock = clock
+        self._pace = pace
+        self._replays = Replays()
+
+    async def hit(  # noqa: PLR0913 - one head, every fact about it
+        self, call: Call, bound: Bound, entry: Entry, grant: Grant, *, stale: bool, reason: Reason | None = None
+    ) -> Served:
+        """`entry` as the answer to `bound`, for whom `grant` was given."""
+        if grant.credential != bound.ask.credential or entry.owner != bound.ask.scope.owner:
+            raise AssertionError("a grant of one credential for an entry of another")
+        now = self._clock.now()
+        outcome = Outcome(
+            Source.STALE if stale else Source.HIT,
+            reason,
+            ttl=int(entry.fresh_until - now),
+            age=max(0, int(now - entry.stored_at)),
+            entry_id=key.entry_id(entry.key),
+        )
+        answer = self._replays.render(entry, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage)
+        self._savings.note(entry)
+        return await self._served(call, answer, entry, outcome, now)
+
+    async def composed(self, call: Call, bound: Bound, entries: list[Entry], answer: Answer) -> Served:
+        """`answer` put together from `entries`, one for each input of `bound`."""
+        now = self._clock.now()
+        outcome = Outcome(
+            Source.HIT if all(now < entry.fresh_until for entry in entries) else Source.STALE,
+            ttl=min(int(entry.fresh_until - now) for entry in entries),
+            age=max(0, *(int(now - entry.stored_at) for entry in entries)),
+        )
+        for entry in entries:
+            self._savings.note(entry)
+        whole = replace(entries[0], key=bound.ask.key, answer=answer)
+        return await self._served(call, answer, whole, outcome, now)
+
+    async def partly(self, call: Call, bound: Bound, known: list[Entry], answer: Answer, outcome: Outcome) -> Served:
+        """`answer` put together from the stored `known` and from what the backend gave for the rest."""
+        for entry in known:
+            self._savings.note(entry)
+        whole = replace(known[0], key=bound.ask.key, answer=answer)
+        return await self._served(call, answer, whole, outcome, self._clock.now())
+
+    async def _served(self, call: Call, answer: Answer, entry: Entry, outcome: Outcome, now: float) -> Served:
+        packed = _coding(call.fields, answer)
+        served = self._voice.hit(call.stages, outcome, answer, entry.endpoint, now, packed)
+        if packed is not None and isinstance(served.body, bytes):
+            if len(served.body) > PACKED_AT_ONCE:
+                served.body = await asyncio.to_thread(coding.pack, served.body, packed)
+            else:
+                served.body = coding.pack(served.body, packed)
+            served.length = len(served.body)
+        if answer.form is Form.EVENTS and not self._pace.instant and isinstance(served.body, bytes):
+            served.body, served.length = paced(served.body, entry, self._pace), None
+        return served
+
+
+def _coding(asked: Fields, answer: Answer) -> bytes | None:
+    """The content coding in which `answer` goes out: one that the caller accepts, if it is worth it."""
+    if answer.form is Form.EVENTS or len(answer.body) < PACKED_FROM:
+        return None
+    return coding.choose(http_fields.values(asked, b"accept-encoding"))

@@ -1,0 +1,50 @@
+"""The rows of the table of rules, as they are written."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from cacheproxy.core.rules import Mode, Share
+from cacheproxy.schema.kinds import Duration, Names, Switch, read_switch
+from cacheproxy.schema.model import Model
+
+
+class MatchSettings(Model):
+    path: Names = ()
+    """Patterns of paths, such as `/v1/embeddings`."""
+    model: Names = ()
+    """Patterns of model names."""
+    header: dict[str, str] = Field(default_factory=dict)
+    """Header names and patterns of their values; all of them must match."""
+    tag: Names = ()
+    """Patterns of labels that the request carries (`X-Cache-Tags`)."""
+    key_group: Names = ()
+    """Patterns of names of `access.key_groups`."""
+
+
+class SettleSettings(Model):
+    exact: Annotated[Mode | None, BeforeValidator(read_switch)] = None
+    """The exact layer's mode for these requests (as `exact.mode`)."""
+    semantic: Switch | None = None
+    """Whether the semantic layer may answer them; takes effect where there is one."""
+    ttl: Duration | None = None
+    """The lifetime of their answers."""
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    """The similarity from which on the semantic layer may answer them."""
+    kb: Names = ()
+    """Knowledge bases that their answers depend on."""
+    tags: Names = ()
+    """Labels that their answers are kept with."""
+    priority: Literal["P0", "P1", "P2"] | None = None
+    """The best priority they may have."""
+    scope: Share | None = None
+    """Who shares their answers (as `access.scope`)."""
+    variants: int | None = Field(default=None, ge=1, le=100)
+    """How many different answers are kept (as `exact.variants`)."""
+
+
+class RuleSettings(Model):
+    match: MatchSettings = MatchSettings()
+    """Which requests: every part that is given must match, of a list one pattern."""
+    set: SettleSettings = SettleSettings()
+    """What holds for them. For each setting the first matching rule wins; `kb` and `tags` add up."""

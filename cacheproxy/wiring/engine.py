@@ -1,0 +1,66 @@
+"""The engine, put together from settings and from the parts that reach outside."""
+
+from dataclasses import dataclass
+
+from cacheproxy.engine.authority import Authority, Probe
+from cacheproxy.engine.batch import Batch
+from cacheproxy.engine.binder import Binder
+from cacheproxy.engine.exchange import Exchange
+from cacheproxy.engine.fill import Fill
+from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.pipeline import Pipeline
+from cacheproxy.engine.record import Budget
+from cacheproxy.engine.refresh import Refresher
+from cacheproxy.engine.savings import Savings
+from cacheproxy.engine.sender import Sender
+from cacheproxy.engine.served import Voice
+from cacheproxy.engine.serving import Serving
+from cacheproxy.engine.variants import Variants
+from cacheproxy.ports import Backend, Clock, Journal, Store
+from cacheproxy.schema import Settings
+from cacheproxy.wiring import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What answers requests, and the parts of it that others look at."""
+
+    pipeline: Pipeline
+    binder: Binder
+    voice: Voice
+    budget: Budget
+    fill: Fill
+    refresher: Refresher
+    savings: Savings
+
+
+def build(  # noqa: PLR0913 - the parts of the house, by name
+    settings: Settings, *, store: Store, backend: Backend, probe: Probe, clock: Clock, journal: Journal, secret: bytes,
+    realm: bytes,
+) -> Engine:  # fmt: skip
+    """An engine over these parts."""
+    voice = Voice(journal, hide_hits=settings.access.hide_hits)
+    budget = Budget(settings.limits.recording_bytes)
+    fill = Fill(journal)
+    savings = Savings(journal, terms.prices(settings), settings.savings.currency)
+    binder = Binder(secret, terms.terms(settings, realm))
+    authority = Authority(probe, clock, settings.access.grant_ttl, settings.access.grace)
+    variants = Variants(clock)
+    sender = Sender(backend, ask_usage=settings.stream.ask_usage)
+    keeper = Keeper(
+        store=store, journal=journal, clock=clock, keeping=terms.keeping(settings), budget=budget, variants=variants
+    )
+    exchange = Exchange(
+        backend=backend, sender=sender, keeper=keeper, authority=authority, fill=fill, voice=voice, journal=journal,
+        clock=clock,
+    )  # fmt: skip
+    refresher = Refresher(sender=sender, keeper=keeper, authority=authority, fill=fill, journal=journal, clock=clock)
+    serving = Serving(voice=voice, savings=savings, clock=clock, pace=terms.pace(settings))
+    batch = Batch(
+        store=store, authority=authority, exchange=exchange, sender=sender, keeper=keeper, serving=serving, clock=clock
+    )
+    pipeline = Pipeline(
+        binder=binder, store=store, authority=authority, exchange=exchange, refresher=refresher, serving=serving,
+        batch=batch, variants=variants, clock=clock, lasting=terms.lasting(settings),
+    )  # fmt: skip
+    return Engine(pipeline, binder, voice, budget, fill, refresher, savings)

@@ -1,0 +1,60 @@
+"""All parts of one proxy, put together."""
+
+import time
+
+from cacheproxy.http.backend import Backends, Patience
+from cacheproxy.http.handlers import Proxy
+from cacheproxy.http.tunnel import Tunnel
+from cacheproxy.http.upstream import Upstream
+from cacheproxy.ports import Clock
+from cacheproxy.schema import Settings
+from cacheproxy.telemetry import Telemetry
+from cacheproxy.wiring import engine
+from cacheproxy.wiring.storage import open_store
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class House:
+    """All parts of one running proxy."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.telemetry = Telemetry()
+        self.clock: Clock = SystemClock()
+        limits = settings.limits
+        self.store, secret = open_store(settings, self.clock, self.telemetry)
+        upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
+        patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
+        self.backends = Backends(upstreams, patience)
+        self.engine = engine.build(
+            settings, store=self.store, backend=self.backends, probe=self.backends.probe, clock=self.clock,
+            journal=self.telemetry, secret=secret, realm=realm(settings, upstreams),
+        )  # fmt: skip
+        tunnel = Tunnel(self.backends, self.engine.voice)
+        self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
+        self._publish()
+
+    def _publish(self) -> None:
+        gauge, store, inside = self.telemetry.gauge, self.store, self.engine
+        gauge("store_entries", "Answers stored.", lambda: store.census().entries)
+        gauge("store_bytes", "Bytes of answers stored.", lambda: store.census().bytes)
+        gauge("requests_running", "Requests being answered now.", lambda: self.proxy.running)
+        gauge("recording_bytes", "Bytes held by answers being recorded.", lambda: inside.budget.held)
+        gauge("refreshes_running", "Answers being fetched anew now.", lambda: inside.refresher.running)
+        gauge("draining", "1 while shutting down.", lambda: int(self.proxy.draining))
+        self.telemetry.section("savings", inside.savings.summary)
+
+
+def realm(settings: Settings, upstreams: list[Upstream]) -> bytes:
+    """Which backends the answers belong to."""
+    told = settings.store.realm
+    return (" ".join(sorted({u.url for u in upstreams})) if told == "auto" else told).encode()

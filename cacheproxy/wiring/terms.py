@@ -1,0 +1,88 @@
+"""Settings -> what the engine is told of them."""
+
+import hashlib
+
+from cacheproxy.core import canonical, rules
+from cacheproxy.core.freshness import Allowance
+from cacheproxy.core.rules import Match, Rule, Settled
+from cacheproxy.engine.binder import Terms
+from cacheproxy.engine.keeper import Keeping
+from cacheproxy.engine.pace import Pace
+from cacheproxy.engine.pipeline import Lasting
+from cacheproxy.engine.savings import Price
+from cacheproxy.schema import Settings
+from cacheproxy.schema.rules import RuleSettings
+
+_DIGEST = "sha256:"
+
+
+def terms(settings: Settings, realm: bytes) -> Terms:
+    """What holds for the binding of requests."""
+    exact = settings.exact
+    paths = [path for text in (*exact.ignore_fields, *exact.volatile_fields) if (path := canonical.pointer(text))]
+    return Terms(
+        realm=realm,
+        mode=exact.mode,
+        share=settings.access.scope,
+        litellm_body=settings.compat.litellm_body,
+        ignored=canonical.Ignored(
+            frozenset(path[0] for path in paths if len(path) == 1), tuple(path for path in paths if len(path) > 1)
+        ),
+        volatile_headers=frozenset(name.lower().encode("latin-1", "replace") for name in exact.volatile_headers),
+        rules=tuple(map(_rule, settings.rules)),
+        key_groups={digest(k.get_secret_value()): g.name for g in settings.access.key_groups for k in g.keys},
+        variants=exact.variants,
+        body_bytes=settings.limits.body_bytes,
+    )
+
+
+def digest(key: str) -> bytes:
+    """The SHA-256 digest of a caller's key, or the one that stands in its place."""
+    if key.startswith(_DIGEST):
+        return bytes.fromhex(key.removeprefix(_DIGEST))
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _rule(row: RuleSettings) -> Rule:
+    match, told = row.match, row.set
+    header = tuple((name.lower().encode(), rules.globs([pattern])[0]) for name, pattern in match.header.items())
+    return Rule(
+        Match(
+            rules.globs(match.path), rules.globs(match.model), header, rules.globs(match.tag),
+            rules.globs(match.key_group),
+        ),
+        Settled(
+            exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
+            priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
+            variants=told.variants, kb=told.kb, tags=told.tags,
+        ),
+    )  # fmt: skip
+
+
+def keeping(settings: Settings) -> Keeping:
+    """What holds for keeping answers."""
+    exact = settings.exact
+    longest = max(exact.keep_stale, exact.stale_while_revalidate, exact.stale_if_error)
+    return Keeping(
+        exact.ttl, exact.max_ttl, exact.models_ttl, exact.negative_ttl, longest, exact.honour_max_age,
+        settings.limits.answer_bytes,
+    )  # fmt: skip
+
+
+def lasting(settings: Settings) -> Lasting:
+    """What holds for answers near and past the end of their lifetime."""
+    exact = settings.exact
+    return Lasting(Allowance(exact.stale_while_revalidate, exact.stale_if_error), exact.refresh)
+
+
+def pace(settings: Settings) -> Pace:
+    """How streams are replayed."""
+    told = settings.replay
+    if isinstance(told.pace, float):
+        return Pace(rate=told.pace)
+    return Pace(recorded=told.pace == "recorded", speed=told.speed)
+
+
+def prices(settings: Settings) -> list[Price]:
+    """What tokens cost."""
+    return [Price(price.model, price.prompt, price.completion) for price in settings.savings.prices]

@@ -1,0 +1,130 @@
+"""Embeddings by item: what is known is not asked again, and what comes back is what the backend would have said."""
+
+import json
+
+import pytest
+
+from tests.rig import Client
+
+PATH = "/v1/embeddings"
+
+
+def vector(text: str) -> list[float]:
+    return [len(text) + 0.5, float(sum(text.encode()) % 97), -1e-07]
+
+
+async def embed(exchange) -> None:
+    """An embedding backend that counts a token for each letter."""
+    asked = exchange.seen.json
+    given = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+    base64 = asked.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": i, "embedding": "AACAPwAAgD8=" if base64 else vector(text)}
+        for i, text in enumerate(given)
+    ]
+    tokens = sum(map(len, given))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    await exchange.json({"object": "list", "data": data, "model": asked["model"], "usage": usage})
+
+
+@pytest.fixture
+def embedder(backend):
+    backend.script = embed
+    return backend
+
+
+def asked(backend) -> int:
+    """How many times the backend was asked to embed."""
+    return sum(seen.target == PATH.encode() for seen in backend.seen)
+
+
+async def ask(client: Client, given, **more):
+    return await client.send({"model": "e", "input": given, **more}, path=PATH)
+
+
+def told(answer) -> tuple[list, int]:
+    assert [item["index"] for item in answer.json["data"]] == [*range(len(answer.json["data"]))]
+    return [item["embedding"] for item in answer.json["data"]], answer.json["usage"]["total_tokens"]
+
+
+async def test_only_what_is_missing_is_asked(client, embedder):
+    """B13: known inputs come from the cache, in the order asked, with the usage of all."""
+    await ask(client, "aa")
+    answer = await ask(client, ["b", "aa", "ccc"])
+    assert (answer.cache, answer.get("x-cache-reason")) == ("MISS", "partly_stored")
+    assert "fwd=partial; stored" in answer.get("cache-status")
+    assert embedder.seen[-1].json["input"] == ["b", "ccc"]
+    assert told(answer) == ([vector("b"), vector("aa"), vector("ccc")], 6)
+    again = await ask(client, ["ccc", "b", "aa", "b"])
+    assert (again.cache, told(again)) == ("HIT", ([vector(t) for t in ("ccc", "b", "aa", "b")], 7))
+    assert asked(embedder) == 2
+
+
+async def test_a_batch_is_known_item_by_item(client, embedder):
+    """What came in one batch is found alone, and the reverse; a list of one is the one."""
+    await ask(client, ["one", "three"])
+    for given, tokens in (("three", 5), (["one"], 3), (["three", "one"], 8)):
+        answer = await ask(client, given)
+        texts = [given] if isinstance(given, str) else given
+        assert (answer.cache, told(answer)) == ("HIT", ([vector(t) for t in texts], tokens))
+    assert asked(embedder) == 1
+
+
+async def test_each_encoding_is_answered_in_its_own(client, embedder):
+    """B13: absent is float; base64 is never made of floats, nor the reverse."""
+    await ask(client, "x")
+    assert (await ask(client, ["x"], encoding_format="float")).cache == "HIT"
+    for given in ("x", ["x"]):
+        answer = await ask(client, given, encoding_format="base64")
+        assert answer.json["data"][0]["embedding"] == "AACAPwAAgD8="
+    assert (answer.cache, asked(embedder)) == ("HIT", 2)
+
+
+@pytest.mark.parametrize("change", [{"dimensions": 2}, {"model": "f"}, {"input": "X"}, {"x_future": 1}])
+async def test_what_changes_a_vector_is_another_question(client, embedder, change):
+    await ask(client, "x")
+    assert (await client.send({"model": "e", "input": "x", **change}, path=PATH)).cache == "MISS"
+    assert asked(embedder) == 2
+
+
+async def test_an_error_for_the_rest_passes_as_it_is(client, embedder):
+    """The backend's own word on what was missing, and nothing of it is kept."""
+    await ask(client, "a")
+
+    async def refuse(exchange) -> None:
+        await exchange.json({"error": {"message": "too long", "code": "x"}}, status="400 Bad Request")
+
+    embedder.script = refuse
+    answer = await ask(client, ["a", "b"])
+    assert (answer.status, answer.json["error"]["message"]) == (400, "too long")
+    embedder.script = embed
+    assert (await ask(client, ["a", "b"])).cache == "MISS"
+
+
+async def test_half_an_answer_for_the_rest_leads_to_the_whole_question(client, embedder):
+    """What came for the missing ones does not fit: the backend is asked for all, as if nothing were known."""
+    await ask(client, "a")
+
+    async def short(exchange) -> None:
+        embedder.script = embed
+        await exchange.json({"object": "list", "data": [], "model": "e", "usage": {"total_tokens": 1}})
+
+    embedder.script = short
+    answer = await ask(client, ["a", "b", "c"])
+    assert told(answer) == ([vector("a"), vector("b"), vector("c")], 3)
+    assert [s.json["input"] for s in embedder.seen] == ["a", ["b", "c"], ["a", "b", "c"]]
+
+
+async def test_items_are_never_shared_between_credentials(client, embedder):
+    """B30."""
+    await ask(client, ["a", "b"])
+    body = json.dumps({"model": "e", "input": ["a", "b"]}).encode()
+    assert (await client.send(body, path=PATH, key="B")).cache == "MISS"
+
+
+async def test_a_batch_can_be_refused_unless_it_is_known(client, embedder):
+    await ask(client, "a")
+    refused = await client.send({"model": "e", "input": ["a", "b"]}, path=PATH, Cache_Control="only-if-cached")
+    assert (refused.status, refused.json["error"]["code"]) == (504, "cache_miss")
+    known = await client.send({"model": "e", "input": ["a", "a"]}, path=PATH, Cache_Control="only-if-cached")
+    assert (known.cache, told(known)[1]) == ("HIT", 2)
