@@ -250,7 +250,8 @@ async def test_damage_found_by_reading_while_running(opened, file, good, caplog)
     before = overwrite(file)
     with pytest.raises(Trouble):
         await store.get(key_of(1))
-    await until(lambda: store.census().entries == 0)
+    await until(lambda: lines(caplog), what="the line, which comes when the file is set aside")
+    assert store.census().entries == 0
     assert await store.get(key_of(1)) is None
     assert kept(file) == [before]
     said = lines(caplog)
