@@ -167,12 +167,6 @@ class LimitSettings(Model):
     """Longest wait for the head of a backend's answer."""
     idle_timeout: Patience = 120.0
     """Longest silence inside a backend's answer; a live stream has no other limit."""
-    header_timeout: Patience = 10.0
-    """Longest time a client may take to send the head of a request."""
-    body_timeout: Patience = 30.0
-    """Longest silence inside a request body."""
-    write_timeout: Patience = 60.0
-    """Longest time a client may take nothing of an answer that is there for it."""
     keepalive_timeout: Duration = 3630.0
     """How long a client's idle connection is kept open."""
 

@@ -1,0 +1,62 @@
+"""``cacheproxy explain``: what it says of a request is what happens to it."""
+
+import json
+
+import pytest
+
+from cacheproxy.explain import explain
+from cacheproxy.settings import resolve
+from tests import rig
+
+BODY = {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}], "user": "u"}
+
+
+def settings(**values):
+    named = {name.replace("__", "."): value for name, value in values.items()}
+    return resolve({"upstreams": ["http://backend"], "store.data_dir": "none", **named}, None, {}).settings
+
+
+def told(body=BODY, path=rig.CHAT, lines=(), **values):
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return explain(settings(**values), "POST", path, lines, raw)
+
+
+def test_what_normalisation_changes():
+    changes = {c["pointer"]: (c["before"], c["after"]) for c in told()["changes"]}
+    assert changes == {"/user": ('"u"', None), "/messages/0/content": ('[{"type":"text","text":"hi"}]', '"hi"')}
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "lines", "values", "reason"),
+    [
+        (BODY, "/v1/other", (), {}, "uncacheable_path"), (BODY, rig.CHAT, (), {"exact__mode": "off"}, "cache_off"),
+        (BODY, rig.CHAT, ("Cache-Control: no-store",), {}, "no_store"),
+        (BODY, rig.CHAT, ("Cache-Control: no-cache",), {}, "no_cache"),
+        (BODY, rig.CHAT, (), {"exact__mode": "write-only"}, "write_only"),
+        (b'{"model":"m","model":"n"}', rig.CHAT, (), {}, "unkeyable"),
+        (BODY, rig.CHAT, (), {"rules": [{"match": {"model": "m"}, "set": {"exact": "off"}}]}, "cache_off"),
+    ],
+)  # fmt: skip
+def test_why_not(body, path, lines, values, reason):
+    exact = told(body, path, lines, **values)["exact"]
+    assert (exact["serves"], exact["reason"]) == (False, reason)
+    assert exact["why"]
+
+
+def test_what_the_backend_gets_otherwise():
+    """LiteLLM's field goes, the usage of a stream is asked for; nothing else."""
+    body = {**BODY, "stream": True, "cache": {"ttl": 5}}
+    forwarded = told(body, lines=("X-Cache-TTL: 9", "X-A: 1"))["forwarded"]
+    assert forwarded["headers_removed"] == ["X-Cache-TTL"]
+    assert forwarded["body"]["removed"] == ['"cache": {"ttl": 5}']
+    assert forwarded["body"]["added"] == ['"stream_options":{"include_usage":true}']
+
+
+async def test_the_id_and_the_state_are_those_of_the_running_proxy(start, session, backend, tmp_path):
+    """The same data directory: the same id as in the answer's header, found in the file."""
+    proxy = await start(store__data_dir=str(tmp_path / "data"))
+    answer = await rig.Client(proxy.base, session).send(BODY)
+    await rig.until(lambda: proxy.house.store._back.census().entries == 1)
+    found = explain(proxy.house.settings, "POST", rig.CHAT, ["Authorization: Bearer A"], json.dumps(BODY).encode())
+    assert (found["entry_id"], found["entry_id_lasts"]) == (answer.get("x-cache-entry-id"), True)
+    assert found["stored"][0]["state"] == "fresh"
