@@ -1,7 +1,9 @@
 """The nouns that every room shares. Frozen data, no behaviour beyond what the data says of itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 Fields = tuple[tuple[bytes, bytes], ...]
 """HTTP field lines in order of arrival, names and values as the bytes that came."""
@@ -37,8 +39,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A cacheable request, bound to its key (32 bytes). `credential`: the fingerprint of who asks; `choices`: how many
-    the answer must have; `most_tokens`: the limit on them, where an answer need not say that it was cut by it."""
+    """A cacheable request, bound to its key (32 bytes).
+
+    `credential`: the fingerprint of who asks; `choices`: how many the answer must have; `most_tokens`: the limit on
+    them, where an answer need not say that it was cut by it; `given`: the parsed body, where only that tells how many
+    results there must be.
+    """
 
     endpoint: Endpoint
     key: bytes
@@ -49,6 +55,7 @@ class Ask:
     wants_usage: bool
     choices: int
     most_tokens: int | None = None
+    given: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

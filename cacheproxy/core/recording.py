@@ -115,7 +115,7 @@ def _document_trouble(ask: Ask, body: bytes, document: dict[str, Any]) -> Reason
         case Endpoint.MODELS:
             return None if isinstance(document.get("data", document.get("models")), list) else Reason.MALFORMED
         case _:
-            return rankings.trouble_of(ask.endpoint, document)
+            return rankings.trouble_of(ask.endpoint, document, ask.given)
 
 
 class EventRecorder:

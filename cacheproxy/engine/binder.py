@@ -262,6 +262,7 @@ class Binder:
             wants_usage=stream and canonical.wants_usage(body),
             choices=canonical.choices_of(body, endpoint),
             most_tokens=canonical.most_tokens_of(body, endpoint),
+            given=body if endpoint in (Endpoint.RERANK, Endpoint.SCORE) else None,
         )
 
     def _variants(self, endpoint: Endpoint, body: dict[str, Any], settled: Settled) -> int:
