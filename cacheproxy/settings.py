@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cacheproxy.core.hosts import is_loopback
+from cacheproxy.core.key import digest
 from cacheproxy.errors import ConfigurationError
 from cacheproxy.schema import Settings, names
 
@@ -157,14 +158,24 @@ def _refuse_contradictions(settings: Settings) -> None:
     one_address = len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"})  # noqa: S104 - looked at, not bound
     if settings.listen.port and settings.listen.port == settings.admin.port and one_address:
         raise ConfigurationError("`listen.port` and `admin.port` are the same; choose another for one of them")
+    _refuse_group_contradictions(settings)
+    if settings.limits.answer_bytes > settings.limits.recording_bytes:
+        raise ConfigurationError(
+            "`limits.answer_bytes` is larger than `limits.recording_bytes`; no answer could be kept"
+        )
+
+
+def _refuse_group_contradictions(settings: Settings) -> None:
     groups = [group.name for group in settings.access.key_groups]
+    keys = [(key.get_secret_value(), group.name) for group in settings.access.key_groups for key in group.keys]
+    digests = [(digest(key), name) for key, name in keys]
+    if len(set(groups)) < len(groups) or len({key for key, _ in digests}) < len(digests):
+        raise ConfigurationError(
+            "`access.key_groups` has a name, or a key, twice; whose group that is would be unclear"
+        )
     for number, rule in enumerate(settings.rules, 1):
         for pattern in rule.match.key_group:
             if not any(fnmatchcase(group, pattern) for group in groups):
                 raise ConfigurationError(
                     f"rule {number} speaks of the key group `{pattern}`, and `access.key_groups` has none"
                 )
-    if settings.limits.answer_bytes > settings.limits.recording_bytes:
-        raise ConfigurationError(
-            "`limits.answer_bytes` is larger than `limits.recording_bytes`; no answer could be kept"
-        )

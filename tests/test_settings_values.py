@@ -1,5 +1,7 @@
 """Configuration values: every form of a duration, a size and a switch; odd values; contradictions; secrets."""
 
+import hashlib
+
 import pytest
 
 from cacheproxy.errors import ConfigurationError
@@ -258,3 +260,29 @@ def test_settings_cannot_be_changed():
     with pytest.raises(ValueError, match="frozen"):
         settings.exact.ttl = 5
     assert settings.exact.ttl == 3600
+
+
+@pytest.mark.parametrize("key", ["sha256:", "sha256:zz", "sha256:" + "0" * 63, ""])
+def test_a_digest_that_is_none_is_refused(key):
+    """Said at the start, not when the first caller comes."""
+    assert "access.key_groups.0.keys.0" in refused(access__key_groups=[{"name": "a", "keys": [key]}])
+
+
+def test_a_key_is_in_one_group_only():
+    """Also when one of the two is written as a digest; the key itself is not told."""
+    digest = "sha256:" + hashlib.sha256(b"sk-1").hexdigest()
+    for groups in ([("a", "sk-1"), ("b", digest)], [("a", "sk-1"), ("a", "sk-2")]):
+        said = refused(access__key_groups=[{"name": name, "keys": [key]} for name, key in groups])
+        assert "access.key_groups" in said
+        assert "sk-1" not in said
+
+
+def test_a_rule_for_a_group_that_does_not_exist_is_refused():
+    assert "`team`" in refused(rules=[{"match": {"key_group": "team"}}])
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"), [({"mach": {}}, "match"), ({"set": {"tll": 1}}, "ttl"), ({"match": {"modell": "m"}}, "model")]
+)
+def test_a_wrong_name_in_a_rule_is_named_with_the_nearest(rule, named):
+    assert f"`{named}`" in refused(rules=[rule])

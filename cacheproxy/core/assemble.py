@@ -4,10 +4,10 @@ Fields that the API does not name are kept: a piece's text is joined, lists grow
 take their last value.
 """
 
-import re
 from typing import Any
 
 from cacheproxy.core.model import Endpoint
+from cacheproxy.core.pieces import split_text
 
 _OBJECTS = {Endpoint.CHAT: "chat.completion", Endpoint.COMPLETIONS: "text_completion"}
 _CHUNK_OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
@@ -17,8 +17,6 @@ _CONSTANT = frozenset({"id", "type", "role", "format", "index"})
 """Fields that a stream may repeat and that are no text to be joined."""
 _SPOKEN = ("reasoning_content", "reasoning", "content", "refusal")
 _STREAM_ONLY = frozenset({"obfuscation"})
-_MOST_PIECES = 256
-_WORD = re.compile(r"\s*\S{1,12}|\s+\Z")
 
 Document = dict[str, Any]
 
@@ -151,7 +149,7 @@ def _chat_pieces(choice: Document) -> list[Document]:
         text = message.get(name)
         # Token probabilities belong to the whole text, so it stays in one piece with them.
         told = logprobs if text is not None and name == (speaker or name) else None
-        parts = [text] if told is not None or not isinstance(text, str) else _split(text)
+        parts = [text] if told is not None or not isinstance(text, str) else split_text(text)
         if text == "" and name != "content":
             parts = [text]  # the opening says an empty content already
         told_here: Document = {"logprobs": told} if told is not None else silent
@@ -169,15 +167,8 @@ def _text_pieces(choice: Document) -> list[Document]:
     logprobs = choice.get("logprobs")
     silent: Document = {"logprobs": None} if "logprobs" in choice else {}
     text = choice.get("text") or ""
-    parts = [text] if logprobs is not None else _split(text)
+    parts = [text] if logprobs is not None else split_text(text)
     told: Document = {"logprobs": logprobs} if "logprobs" in choice else {}
     pieces: list[Document] = [{"text": part, **told, "finish_reason": None} for part in parts]
     others = {n: v for n, v in choice.items() if n not in ("index", "text", "logprobs")}
     return [*pieces, {"text": "", **silent, **others}]
-
-
-def _split(text: str) -> list[str]:
-    """The text in at most 256 pieces, at words where it has them; joined they are the text."""
-    words = _WORD.findall(text)
-    step = -(-len(words) // _MOST_PIECES) or 1
-    return ["".join(words[i : i + step]) for i in range(0, len(words), step)]

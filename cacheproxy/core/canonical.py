@@ -11,13 +11,17 @@ from typing import Any
 
 import orjson
 
-from cacheproxy.core.model import Endpoint
+from cacheproxy.core.model import STREAMED, Endpoint
 from cacheproxy.core.outcome import Reason
 
 IGNORED = frozenset({
     "stream", "stream_options", "user", "metadata", "store", "safety_identifier", "prompt_cache_key",
 })  # fmt: skip
 """Top-level fields that do not change what is generated: transport and bookkeeping. The configuration may differ."""
+
+
+TRANSPORT = frozenset({"stream", "stream_options"})
+"""Of these, what an answer's form is chosen by, where it has two; elsewhere a backend may mean anything by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ def reduced(endpoint: Endpoint, fields: dict[str, Any], ignored: Ignored = USUAL
     kept: dict[str, Any] = {}
     responses = endpoint is Endpoint.RESPONSES
     left_out = ignored.names - ECHOED if responses else ignored.names
+    if endpoint not in STREAMED:
+        left_out -= TRANSPORT
     null_is_absent = _RESPONSES_NULL_IS_ABSENT if responses else NULL_IS_ABSENT
     for name, value in fields.items():
         if name in left_out or (value is None and name in null_is_absent):
@@ -131,7 +137,7 @@ def reduced(endpoint: Endpoint, fields: dict[str, Any], ignored: Ignored = USUAL
         kept[name] = float(value) if name in NUMBERS and type(value) is int else value
     if endpoint is Endpoint.CHAT and isinstance(kept.get("messages"), list):
         kept["messages"] = [_message(m) for m in kept["messages"]]
-    if responses:
+    if responses and "input" in kept:
         kept["input"] = _turns(kept.get("input"))
     for path in ignored.paths:
         kept = _without(kept, path)

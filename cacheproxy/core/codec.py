@@ -40,6 +40,7 @@ def encode(entry: Entry) -> bytes:
         "fresh_until": entry.fresh_until,
         "expires_at": entry.expires_at,
         "took": entry.took,
+        "asked_at": entry.asked_at,
         "tags": entry.tags,
         "form": answer.form.value,
         "content_type": answer.content_type,
@@ -91,7 +92,8 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
             fresh_until=_seconds(facts["fresh_until"]),
             expires_at=_seconds(facts["expires_at"]),
             took=_seconds(facts["took"]),
-            tags=tuple(_text(tag) for tag in facts["tags"]),
+            asked_at=_seconds(facts["asked_at"]),
+            tags=_texts(facts["tags"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, zstandard.ZstdError):
         return None
@@ -143,6 +145,12 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("not a text")
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return tuple(map(_text, value))
 
 
 def _line(text: str) -> str:

@@ -89,7 +89,8 @@ class _Step:
             self._left -= len(part)
             if self._left < 0:
                 raise TooLarge("larger than allowed")
-            yield part
+            if part:
+                yield part
 
 
 # A reader takes what it can off the front of `packed`, without end, and gives the plain bytes piece by piece. In
@@ -199,10 +200,8 @@ def _unpack_frame(packed: bytearray, library: "zstandard.ZstdDecompressionObj") 
     while length:
         while len(packed) < length:
             yield False
-        plain = library.decompress(packed[:length])
+        yield library.decompress(packed[:length])
         del packed[:length]
-        if plain:
-            yield plain
         if last:
             length, checksum_bytes = checksum_bytes, 0
             continue

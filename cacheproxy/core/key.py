@@ -55,6 +55,13 @@ def exact(  # noqa: PLR0913 - every part of the key, by name
     return _digest(secret, b"exact", [*parts, *_lines(fields), body], KEY_BYTES)
 
 
+def digest(secret: str) -> bytes:
+    """The SHA-256 digest by which a caller's key is known in the configuration; `secret` is the key, or
+    ``sha256:`` and the digest in hexadecimal digits."""
+    given = secret.removeprefix("sha256:")
+    return bytes.fromhex(given) if given != secret else hashlib.sha256(secret.encode()).digest()
+
+
 def group_owner(secret: bytes, kind: str, name: str) -> bytes:
     """The owner (16 bytes) of a scope that several credentials share."""
     return _digest(secret, b"owner", [kind.encode(), name.encode("utf-8", "surrogatepass")], FINGERPRINT_BYTES)

@@ -21,6 +21,10 @@ class Endpoint(StrEnum):
     MODELS = "models"
 
 
+STREAMED = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS, Endpoint.RESPONSES})
+"""The operations that can answer with a stream of events."""
+
+
 class Form(StrEnum):
     """How an answer was recorded."""
 
@@ -84,8 +88,9 @@ class Answer:
 class Entry:
     """A stored answer. Times are seconds of the wall clock; `expires_at` is absolute and always set.
 
-    `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched. `took`:
-    seconds the backend needed.
+    `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched, `asked_at`
+    when: at the latest then the backend accepted that. `took`: seconds of the backend's time that it cost; of a batch,
+    its part.
     """
 
     key: bytes
@@ -100,6 +105,7 @@ class Entry:
     expires_at: float
     took: float
     tags: tuple[str, ...] = ()
+    asked_at: float = 0.0
 
     @property
     def size(self) -> int:

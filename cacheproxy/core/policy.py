@@ -20,8 +20,6 @@ ENDPOINTS = {
 }
 """The operations whose answers are cached, by path and method."""
 
-STREAMED = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS, Endpoint.RESPONSES})
-"""Those that can answer with a stream of events."""
 ASKED_FOR_USAGE = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS})
 """Those whose streams tell their usage only if they are asked for it (``stream_options.include_usage``)."""
 
@@ -60,6 +58,11 @@ def may_look(endpoint: Endpoint, body: dict[str, Any], wishes: Controls, mode: M
     if mode is Mode.OPT_IN and not wishes.opted_in:
         return Reason.NOT_OPTED_IN
     return responses.trouble_of_request(body) if endpoint is Endpoint.RESPONSES else None
+
+
+def is_personal(endpoint: Endpoint, body: dict[str, Any]) -> bool:
+    """Whether an answer is the caller's own in every scope: what one may use, and what the backend stores for one."""
+    return endpoint is Endpoint.MODELS or (endpoint is Endpoint.RESPONSES and body.get("store") is not False)
 
 
 def may_keep_head(ask: Ask, status: int, fields: Fields, *, negative: bool = False) -> Reason | None:

@@ -1,4 +1,4 @@
-"""Answers that rank or score texts: whether one is complete for what was asked, and the tokens it states.
+"""Answers that rank or score texts: whether one is complete for what was asked.
 
 The shapes are those that servers give: `results` of Jina and Cohere (vLLM, llama.cpp, Infinity), `data` of vLLM's
 scores, the bare list of text-embeddings-inference and SGLang, and SGLang's rows of `scores`.
@@ -117,18 +117,3 @@ def _count(value: object) -> int | None:
     if isinstance(value, list) and value and all(isinstance(one, str | dict) for one in value):
         return len(value)
     return None
-
-
-def tokens_of(usage: object) -> tuple[int, int]:
-    """The prompt and completion tokens that a usage states; 0 where it states none."""
-    if not isinstance(usage, dict):
-        return 0, 0
-    completion = _amount(usage.get("completion_tokens"))
-    prompt = usage.get("prompt_tokens")
-    if prompt is None:
-        return max(0, _amount(usage.get("total_tokens")) - completion), completion
-    return _amount(prompt), completion
-
-
-def _amount(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0

@@ -17,6 +17,7 @@ from cacheproxy.core.events import DONE, Event, Splitter
 from cacheproxy.core.model import Answer, Ask, Endpoint, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.splice import walk
+from cacheproxy.core.tokens import tokens_of
 
 
 class Recorder(Protocol):
@@ -86,18 +87,6 @@ def json_answer(endpoint: Endpoint, content_type: str, body: bytes, document: di
 
 RENAMED = frozenset({Endpoint.CHAT, Endpoint.COMPLETIONS, Endpoint.EMBEDDINGS, Endpoint.RERANK, Endpoint.SCORE})
 """Endpoints whose answers have an id that nobody refers to afterwards."""
-
-
-def tokens_of(usage: Any) -> tuple[int, int]:
-    """Prompt and completion tokens of a usage object; 0 where it does not say."""
-    if not isinstance(usage, dict):
-        return 0, 0
-    pair = [usage.get(new, usage.get(old)) for new, old in _TOKEN_NAMES]
-    prompt, completion = (n if type(n) is int and 0 <= n < 2**53 else 0 for n in pair)
-    return prompt, completion
-
-
-_TOKEN_NAMES = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
 
 
 def _is_error(document: dict[str, Any]) -> bool:

@@ -16,9 +16,10 @@ from cacheproxy.core.events import DONE, Event, Splitter, split
 from cacheproxy.core.model import Answer, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.responses_stream import as_events
+from cacheproxy.core.tokens import tokens_of
 
 __all__ = [
-    "KEPT_ITEMS", "EventRecorder", "as_document", "as_events", "tokens_of", "trouble_of_document", "trouble_of_request",
+    "KEPT_ITEMS", "EventRecorder", "as_document", "as_events", "trouble_of_document", "trouble_of_request",
 ]  # fmt: skip
 
 KEPT_ITEMS = frozenset({"message", "reasoning", "function_call", "custom_tool_call", "compaction"})
@@ -286,10 +287,3 @@ def as_document(body: bytes) -> dict[str, Any] | None:
         response = document.get("response") if isinstance(document, dict) else None
         return response if isinstance(response, dict) and _kind(event, document) == _COMPLETED else None
     return None
-
-
-def tokens_of(usage: Any) -> tuple[int, int]:
-    """Tokens read and tokens written as a response's ``usage`` counts them; 0 where it does not say."""
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("input_tokens", "output_tokens")]
-    read, written = (count if type(count) is int and 0 <= count < 2**53 else 0 for count in counts)
-    return read, written

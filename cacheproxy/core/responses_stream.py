@@ -6,17 +6,15 @@ document does not say. Deltas have no ``obfuscation``: it hides the length of a 
 a stream in the making, and this one leaves in one go.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import orjson
 
-Document = dict[str, Any]
-T = TypeVar("T")
+from cacheproxy.core.pieces import grouped, split_text
 
-_MOST_PIECES = 256
-_WORD = re.compile(r"\s*\S{1,12}|\s+\Z")
+Document = dict[str, Any]
+
 _TOLD_AT_THE_END = ("completed_at", "usage", "tool_usage", "input_messages", "output_messages")
 """Members of a response that are null until it is complete."""
 _PARTS = {
@@ -87,7 +85,7 @@ def _tell_item(index: int, item: Document) -> Iterator[Document]:
     name, called = _lookup(_ARGUMENTS, item, ("", ""))
     if isinstance(text := item.get(name), str):
         begun[name] = ""
-        inner += [{"type": f"{called}.delta", **at, "delta": piece} for piece in _split(text)]
+        inner += [{"type": f"{called}.delta", **at, "delta": piece} for piece in split_text(text)]
         who = {"name": item["name"]} if "name" in item and item["type"] == "function_call" else {}
         inner.append({"type": f"{called}.done", **at, **who, name: text})
     yield {"type": "response.output_item.added", "output_index": index, "item": begun}
@@ -123,20 +121,10 @@ def _tell_part(about: str, at: Document, part: Document) -> Iterator[Document]:
 def _spread(text: str, logprobs: list[Any]) -> Iterable[tuple[str, list[Any]]]:
     """The text in pieces, each with the probabilities of its tokens: all in one piece if they do not spell it."""
     if not logprobs:
-        return [(piece, []) for piece in _split(text)]
+        return [(piece, []) for piece in split_text(text)]
     tokens = [told.get("token") if isinstance(told, dict) else None for told in logprobs]
     spelled = [token for token in tokens if isinstance(token, str)]
     if len(spelled) != len(tokens) or "".join(spelled) != text:
         return [(text, logprobs)]
     pairs = list(zip(spelled, logprobs, strict=True))
-    return [("".join(token for token, _ in group), [told for _, told in group]) for group in _grouped(pairs)]
-
-
-def _split(text: str) -> list[str]:
-    """The text in at most 256 pieces, at words where it has them; joined they are the text."""
-    return ["".join(words) for words in _grouped(_WORD.findall(text))]
-
-
-def _grouped(things: Sequence[T]) -> list[Sequence[T]]:
-    step = -(-len(things) // _MOST_PIECES) or 1
-    return [things[i : i + step] for i in range(0, len(things), step)]
+    return [("".join(token for token, _ in group), [told for _, told in group]) for group in grouped(pairs)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from cacheproxy.core.model import Fields
+from cacheproxy.core.model import Entry, Fields
 from cacheproxy.ports import Clock
 
 AHEAD = 0.8
@@ -37,6 +37,15 @@ class Grant:
 class _Verdict:
     accepted_at: float = float("-inf")
     refused_at: float = float("-inf")
+
+
+def accepted_at(entry: Entry, credential: bytes) -> float:
+    """When the backend accepted `credential` at the latest, as far as `entry` proves it: when it was asked for.
+
+    A refusal while the answer was generated is later than that. An answer that was fetched with another credential,
+    or that is an error, proves nothing.
+    """
+    return entry.asked_at if entry.credential == credential and entry.answer.status == 200 else float("-inf")
 
 
 class Authority:

@@ -18,7 +18,7 @@ from cacheproxy.core.recording import json_answer
 from cacheproxy.core.replay import JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine import keeper
-from cacheproxy.engine.authority import Authority
+from cacheproxy.engine.authority import Authority, accepted_at
 from cacheproxy.engine.binder import Bound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.exchange import Exchange
@@ -52,8 +52,7 @@ class Batch:
         known, reason = await self._known(bound)
         call.stages.lap("exact")
         if known:
-            accepted = [e.stored_at - e.took for e in known.values() if e.credential == bound.ask.credential]
-            made_at = max(accepted, default=float("-inf"))
+            made_at = max(accepted_at(entry, bound.ask.credential) for entry in known.values())
             grant = await self._authority.admit(bound.ask.credential, call.fields, made_at)
             call.stages.lap("auth")
             if grant is None:

@@ -13,7 +13,7 @@ from cacheproxy.core import canonical, coding, controls, embeddings, fields, key
 from cacheproxy.core.canonical import Ignored
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
-from cacheproxy.core.model import Ask, Endpoint, Fields, Scope
+from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Facts, Mode, Rule, Settled, Share
 from cacheproxy.errors import InvalidHeader, InvalidJson, RequestTooLarge, UnsupportedEncoding
@@ -171,7 +171,8 @@ class Binder:
         if refusal is not None or form is None or (items is None and endpoint is Endpoint.EMBEDDINGS):
             return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows)
         wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, settled.kb)) if settled.kb else wishes
-        scope = Scope(self._owner(head, settled), wishes.namespace)
+        personal = policy.is_personal(endpoint, body.fields)
+        scope = Scope(head.credential if personal else self._owner(head, settled), wishes.namespace)
         ask = self._ask(head, endpoint, scope, wishes, body.fields, form)
         variants = self._variants(endpoint, body.fields, settled)
         bound = Bound(head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=ask.key)
@@ -251,7 +252,7 @@ class Binder:
     def _ask(  # noqa: PLR0913 - what a key is made of
         self, head: Head, endpoint: Endpoint, scope: Scope, wishes: Controls, body: dict[str, Any], form: bytes
     ) -> Ask:
-        stream = endpoint in policy.STREAMED and body.get("stream") is True
+        stream = endpoint in STREAMED and body.get("stream") is True
         return Ask(
             endpoint=endpoint,
             key=self.key_of(head, scope, wishes.knowledge, form),
@@ -269,7 +270,7 @@ class Binder:
         """How many different answers are kept: one, where the request itself wants the same every time."""
         wanted = settled.variants or self.terms.variants
         steady = body.get("temperature") == 0 or body.get("seed") is not None
-        return 1 if steady or endpoint not in policy.STREAMED else wanted
+        return 1 if steady or endpoint not in STREAMED else wanted
 
 
 def wishes_of(call_fields: Fields, body_field: object) -> Controls:

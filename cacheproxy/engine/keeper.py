@@ -38,10 +38,12 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an answer to be kept comes from: the fields of its head, and how long the backend took, in seconds."""
+    """Where an answer to be kept comes from: the fields of its head, how long the backend took, in seconds, and for how
+    many answers."""
 
     fields: Fields
     took: float
+    answers: int = 1
 
 
 class Keeper:
@@ -123,13 +125,12 @@ class Keeper:
         refused = self._unwanted(bound, 200, source.fields)
         if refused is not None:
             return refused
-        took = source.took / len(singles)
         for item, body in zip(bound.items, singles, strict=True):
             answer = json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))
             if bound.mode is Mode.SHADOW:
                 await self._compare(item.key, answer)
             alone = replace(bound, ask=replace(bound.ask, key=item.key, choices=1))
-            await self.put(alone, answer, replace(source, took=took))
+            await self.put(alone, answer, replace(source, answers=len(singles)))
         return None
 
     async def _is_known(self, bound: Bound, answer: Answer) -> bool:
@@ -168,7 +169,8 @@ class Keeper:
             stored_at=now,
             fresh_until=fresh_until,
             expires_at=fresh_until + (self._keeping.keep_stale if answer.status == 200 else 0.0),
-            took=source.took,
+            took=source.took / source.answers,
+            asked_at=now - source.took,
             tags=_tags(bound, source.fields),
         )
         await self._store.put(entry)

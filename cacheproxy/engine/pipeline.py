@@ -14,7 +14,7 @@ from cacheproxy.core.freshness import Allowance, Freshness
 from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.outcome import Forward, Reason
 from cacheproxy.core.rules import Mode
-from cacheproxy.engine.authority import Authority, Grant
+from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder, Bound, Head, Outgoing, Unbound, wishes_of
 from cacheproxy.engine.call import Call
@@ -96,8 +96,18 @@ class Pipeline:
         if len(bound.items) > 1:
             return await self._batch.answer(call, bound)
         if bound.variants > 1:
-            bound = bound.in_slot(self._variants.turn(bound.base, bound.variants))
+            bound = await self._in_turn(bound)
         return await self._found_or_fetched(call, bound)
+
+    async def _in_turn(self, bound: Bound) -> Bound:
+        """`bound` for the answer whose turn it is; of those that are there, if none may be fetched."""
+        turn = self._variants.turn(bound.base, bound.variants)
+        if bound.controls.only_if_cached:
+            for number in range(turn, turn + bound.variants):
+                other = bound.in_slot(number % bound.variants)
+                if (await self._look(other)).usable:
+                    return other
+        return bound.in_slot(turn)
 
     async def _pass(
         self, call: Call, endpoint: Endpoint, credential: bytes, wishes: Controls, refusal: Reason
@@ -167,30 +177,19 @@ class Pipeline:
 
     async def _admit(self, call: Call, bound: Bound, entry: Entry) -> Grant | None:
         """A grant for this caller to be served `entry`."""
-        grant = await self._authority.admit(bound.ask.credential, call.fields, accepted_at(entry, bound))
+        grant = await self._authority.admit(bound.ask.credential, call.fields, accepted_at(entry, bound.ask.credential))
         call.stages.lap("auth")
         return grant
 
     async def _hit(self, call: Call, bound: Bound, entry: Entry, state: Freshness, grant: Grant) -> Served:
         renewed = False
-        if bound.priority < BATCH_WORK and bound.mode is not Mode.READ_ONLY:
+        if bound.priority < BATCH_WORK and bound.mode is not Mode.READ_ONLY and not bound.controls.only_if_cached:
             draw = 1.0 - random.random()  # noqa: S311 - not a secret
             due = state is Freshness.FRESH and freshness.is_due(entry, self._clock.now(), draw, self._lasting.refresh)
             if due or state is Freshness.REVALIDATE:
                 renewed = self._refresher.refresh(bound)
         reason = Reason.REFRESHED if renewed else None
         return await self._serving.hit(call, bound, entry, grant, stale=state is not Freshness.FRESH, reason=reason)
-
-
-def accepted_at(entry: Entry, bound: Bound) -> float:
-    """When the backend accepted the caller's credential at the latest, as far as `entry` proves it.
-
-    When its answer began: a refusal while it was generated is later than that. An answer that was fetched with
-    another credential, or that is an error, proves nothing.
-    """
-    if entry.credential != bound.ask.credential or entry.answer.status != 200:
-        return float("-inf")
-    return entry.stored_at - entry.took
 
 
 def _wire(outgoing: Outgoing) -> bytes | None:

@@ -50,6 +50,11 @@ class Voice:
         self._journal = journal
         self._hide = hide_hits
 
+    @property
+    def hides(self) -> bool:
+        """Nothing may tell a hit from a miss."""
+        return self._hide
+
     def hit(  # noqa: PLR0913 - one head, every fact about it
         self, stages: Stages, outcome: Outcome, answer: Answer, endpoint: Endpoint, now: float, packed: bytes | None
     ) -> Served:

@@ -71,7 +71,8 @@ class Serving:
         return await self._served(call, answer, whole, outcome, self._clock.now())
 
     async def _served(self, call: Call, answer: Answer, entry: Entry, outcome: Outcome, now: float) -> Served:
-        packed = _coding(call.fields, answer)
+        # Where hits are hidden they go out plain: the backend might not have packed its answer.
+        packed = None if self._voice.hides else _coding(call.fields, answer)
         served = self._voice.hit(call.stages, outcome, answer, entry.endpoint, now, packed)
         if packed is not None and isinstance(served.body, bytes):
             if len(served.body) > PACKED_AT_ONCE:

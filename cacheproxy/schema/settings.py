@@ -1,5 +1,6 @@
 """The whole configuration as frozen models: every name, its default and its meaning, once."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr
@@ -48,10 +49,19 @@ class AdminSettings(Model):
     """Bearer token for `/admin/*` and the page."""
 
 
+def _read_key(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("sha256:") and not re.fullmatch("sha256:[0-9a-fA-F]{64}", value):
+        raise ValueError("must be a key, or `sha256:` and 64 hexadecimal digits")
+    return value
+
+
+_Key = Annotated[SecretStr, BeforeValidator(_read_key), Field(min_length=1)]
+
+
 class KeyGroupSettings(Model):
     name: Name
     """What rules call it."""
-    keys: Annotated[tuple[SecretStr, ...], Field(min_length=1)]
+    keys: tuple[_Key, ...] = Field(min_length=1)
     """Its keys, as callers send them, or as `sha256:` and the hexadecimal SHA-256 digest of one."""
 
 

@@ -1,8 +1,6 @@
 """Settings -> what the engine is told of them."""
 
-import hashlib
-
-from cacheproxy.core import canonical, rules
+from cacheproxy.core import canonical, key, rules
 from cacheproxy.core.freshness import Allowance
 from cacheproxy.core.rules import Match, Rule, Settled
 from cacheproxy.engine.binder import Terms
@@ -12,8 +10,6 @@ from cacheproxy.engine.pipeline import Lasting
 from cacheproxy.engine.savings import Price
 from cacheproxy.schema import Settings
 from cacheproxy.schema.rules import RuleSettings
-
-_DIGEST = "sha256:"
 
 
 def terms(settings: Settings, realm: bytes) -> Terms:
@@ -30,17 +26,10 @@ def terms(settings: Settings, realm: bytes) -> Terms:
         ),
         volatile_headers=frozenset(name.lower().encode("latin-1", "replace") for name in exact.volatile_headers),
         rules=tuple(map(_rule, settings.rules)),
-        key_groups={digest(k.get_secret_value()): g.name for g in settings.access.key_groups for k in g.keys},
+        key_groups={key.digest(k.get_secret_value()): g.name for g in settings.access.key_groups for k in g.keys},
         variants=exact.variants,
         body_bytes=settings.limits.body_bytes,
     )
-
-
-def digest(key: str) -> bytes:
-    """The SHA-256 digest of a caller's key, or the one that stands in its place."""
-    if key.startswith(_DIGEST):
-        return bytes.fromhex(key.removeprefix(_DIGEST))
-    return hashlib.sha256(key.encode()).digest()
 
 
 def _rule(row: RuleSettings) -> Rule:

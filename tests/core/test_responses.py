@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cacheproxy.core.outcome import Reason
-from cacheproxy.core.responses import as_document, as_events, tokens_of, trouble_of_document, trouble_of_request
+from cacheproxy.core.responses import as_document, as_events, trouble_of_document, trouble_of_request
 from tests.core import shapes
 
 TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
@@ -227,18 +227,6 @@ def test_what_is_nested_too_deep_to_be_written_again_is_refused():
         if trouble is None:
             assert as_document(b"".join(as_events(document)))["id"] == "resp_1"
     assert found == {(False, None), (True, None), (True, Reason.MALFORMED)}
-
-
-@pytest.mark.parametrize(
-    ("usage", "tokens"),
-    [
-        (USAGE, (3, 4)), ({"input_tokens": 3}, (3, 0)), ({"output_tokens": 4, "input_tokens": -1}, (0, 4)), (None, (0, 0)),
-        ({"input_tokens": True, "output_tokens": "4"}, (0, 0)), ({"input_tokens": 2**53, "output_tokens": 1.0}, (0, 0)),
-        ([], (0, 0)), ({"prompt_tokens": 3, "completion_tokens": 4}, (0, 0)),
-    ],
-)  # fmt: skip
-def test_tokens_are_those_counted(usage, tokens):
-    assert tokens_of(usage) == tokens
 
 
 NAMES = st.sampled_from([

@@ -1,10 +1,12 @@
 """Embeddings by item: what is known is not asked again, and what comes back is what the backend would have said."""
 
+import asyncio
 import json
+import time
 
 import pytest
 
-from tests.rig import Client
+from tests.rig import Client, until
 
 PATH = "/v1/embeddings"
 
@@ -128,3 +130,27 @@ async def test_a_batch_can_be_refused_unless_it_is_known(client, embedder):
     assert (refused.status, refused.json["error"]["code"]) == (504, "cache_miss")
     known = await client.send({"model": "e", "input": ["a", "a"]}, path=PATH, Cache_Control="only-if-cached")
     assert (known.cache, told(known)[1]) == ("HIT", 2)
+
+
+async def test_a_part_of_a_batch_proves_no_later_acceptance_than_its_whole(proxy, client, embedder):
+    """CONTRACT 6.5: each part costs its share of the time, but was asked for when the batch was; a refusal while the
+    batch was computed is later than that."""
+    computing, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(exchange) -> None:
+        computing.set()
+        await go_on.wait()
+        await embed(exchange)
+
+    embedder.script = slow
+    batch = asyncio.create_task(ask(client, ["a", "b", "c", "d"]))
+    await computing.wait()
+    began = time.time()
+    await until(lambda: time.time() > began + 0.05, what="some time of the batch")
+    go_on.set()
+    assert (await batch).status == 200
+    kept = [*proxy.house.store._entries.values()]
+    assert len(kept) == 4
+    for entry in kept:
+        assert entry.asked_at <= began
+        assert entry.took <= (entry.stored_at - entry.asked_at) / 4 + 1e-6

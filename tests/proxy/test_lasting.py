@@ -75,6 +75,16 @@ async def test_active_refresh(clock, start, session, numbered):
     assert ((await client.chat()).cache, numbered.calls) == ("HIT", 2)
 
 
+async def test_only_if_cached_has_nothing_refreshed(clock, start, session, numbered):
+    """Who wants nothing of the backend causes no call to it."""
+    proxy = await start(exact__stale_while_revalidate=30)
+    client = Client(proxy.base, session)
+    await client.chat(X_Cache_TTL="60")
+    clock.time += 61
+    answer = await client.chat(Cache_Control="only-if-cached")
+    assert (answer.cache, answer.get("x-cache-reason"), numbered.calls) == ("STALE", None, 1)
+
+
 async def test_no_refresh_where_it_is_off(clock, start, session, numbered):
     client = Client((await start(exact__refresh=0)).base, session)
     await client.chat(X_Cache_TTL="60")

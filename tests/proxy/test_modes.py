@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.fakes.backend import Numbered, completion, gives
+from tests.proxy.test_responses import respond
 from tests.rig import BODY, Client
 
 
@@ -87,7 +88,7 @@ async def test_a_key_group_shares_and_others_do_not(ruled, session, numbered):
     client = Client(ruled.base, session)
     assert (await client.chat(key="T1")).cache == "MISS"
     assert (await client.chat(key="T2")).cache == "HIT"
-    assert (await client.chat(key="T3")).cache == "MISS"
+    assert [(await client.chat(key=key)).cache for key in ("T3", "T4")] == ["MISS", "MISS"]
     assert (await client.chat(key="T2", OpenAI_Organization="o")).cache == "MISS"
 
 
@@ -158,3 +159,43 @@ async def test_savings_are_added_up(start, session, backend):
 async def client_get(session, url: str) -> bytes:
     async with session.get(url) as answer:
         return await answer.read()
+
+
+async def test_only_if_cached_takes_any_variant(start, session, numbered):
+    """Of several answers, one that is there: the turn of a missing one is no reason to refuse."""
+    client = Client((await start(exact__variants=3)).base, session)
+    await client.chat()
+    answers = [await client.chat(Cache_Control="only-if-cached") for _ in range(4)]
+    assert [(a.status, a.text) for a in answers] == [(200, "answer 1")] * 4
+
+
+@pytest.mark.parametrize("scope", ["shared", "tenant"])
+async def test_what_is_the_callers_own_is_shared_in_no_scope(start, session, backend, scope):
+    """The models that one may use, and an answer that the backend stores under one's account."""
+    proxy = await start(access__scope=scope, access__key_groups=[{"name": "t", "keys": ["A", "B"]}])
+    client = Client(proxy.base, session)
+    backend.script = gives({"object": "list", "data": []})
+    states = [(await client.send(method="GET", path="/v1/models", key=k)).cache for k in ("A", "B", "A", "B")]
+    assert states == ["MISS", "MISS", "HIT", "HIT"]
+    backend.script = respond
+    for store, expected in ((None, ["MISS", "MISS"]), (False, ["MISS", "HIT"])):
+        body = {"model": "m", "input": "x", **({} if store is None else {"store": store})}
+        assert [(await client.send(body, path="/v1/responses", key=k)).cache for k in ("A", "B")] == expected
+
+
+async def test_hidden_hits_are_not_told_by_their_coding(start, session, backend):
+    """A backend that packs nothing: no answer is packed, hit or miss."""
+    backend.script = gives(completion("long " * 1000))
+    client = Client((await start(access__hide_hits=True)).base, session)
+    answers = [await client.chat(Accept_Encoding="gzip") for _ in range(2)]
+    assert [(a.get("content-encoding"), a.all("vary")) for a in answers] == [(None, ["Authorization"])] * 2
+    assert backend.calls == 1
+
+
+@pytest.mark.parametrize("field", [{"stream": True}, {"stream_options": {"a": 1}}])
+async def test_where_nothing_is_streamed_the_field_is_part_of_the_key(client, backend, field):
+    """What a backend means by it is its own affair."""
+    backend.script = gives({"results": [{"index": 0, "relevance_score": 1.0}]})
+    body = {"model": "m", "query": "q", "documents": ["a"]}
+    assert (await client.send(body, path="/v1/rerank")).cache == "MISS"
+    assert (await client.send({**body, **field}, path="/v1/rerank")).cache == "MISS"
