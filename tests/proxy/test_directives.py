@@ -18,6 +18,12 @@ def backend(backend):
     return backend
 
 
+@pytest.fixture
+async def proxy(start):
+    """One that refreshes nothing: whether a use near the end of a lifetime does is left to chance."""
+    return await start(exact__refresh=0)
+
+
 def status(answer: Answer) -> dict[str, str | bool]:
     """The parameters of our member of `Cache-Status`."""
     found = [v for v in answer.all("cache-status") if v.startswith("cacheproxy; ")]

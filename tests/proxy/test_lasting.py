@@ -65,7 +65,7 @@ async def test_active_refresh(clock, start, session, numbered):
     await client.chat(X_Cache_TTL="60")
     clock.time += 30
     assert (await client.chat()).cache == "HIT"
-    clock.time += 29.999
+    clock.time += 29.99999
     assert (await client.chat(X_Priority="P2")).get("x-cache-reason") is None
     assert numbered.calls <= 2
     last = await client.chat()
