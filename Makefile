@@ -10,7 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := configs/lock
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+# Extras stay named in the locks: pip before 23.3 does not see that `name==1` pins `name[extra]`.
+COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help

@@ -98,7 +98,7 @@ class Batch:
         self, call: Call, bound: Bound, known: dict[bytes, Entry], missing: Sequence[int]
     ) -> Served | None:
         """The answer with what was missing fetched; None if that failed in a way that asking for all may not."""
-        began = self._clock.monotonic()
+        asked_at, began = self._clock.now(), self._clock.monotonic()
         wanted = list({bound.items[i].key: i for i in reversed(missing)}.values())[::-1]
         body = embeddings.ask_for(bound.outgoing.plain, [item.item for item in bound.items], wanted)
         part = replace(
@@ -121,7 +121,7 @@ class Batch:
         whole = _composed(bound, [bodies[item.key] for item in bound.items])
         if whole is None:
             return None
-        source = keeper.Source(reply.fields, self._clock.monotonic() - began)
+        source = keeper.Source(reply.fields, asked_at, self._clock.monotonic() - began)
         refused = await self._keeper.keep_items(part, singles, source)
         outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
         return await self._serving.partly(call, bound, [*known.values()], whole, outcome)

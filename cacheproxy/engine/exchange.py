@@ -37,13 +37,14 @@ LATE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Fetch:
-    """A fetch under way. `began` is of the monotonic clock."""
+    """A fetch under way. `asked_at` is of the wall clock, `began` of the monotonic one."""
 
     bound: Bound
     reply: Reply
     recording: Recording
     passage: Passage
     sieve: usage.Filter | None
+    asked_at: float
     began: float
 
 
@@ -82,7 +83,7 @@ class Exchange:
         self, call: Call, bound: Bound, reason: Reason, forward: Forward, *, shadow: bool = False
     ) -> Served:
         """The backend's answer, kept if it proves complete. `shadow`: a stored answer could have been served."""
-        began = self._clock.monotonic()
+        asked_at, began = self._clock.now(), self._clock.monotonic()
         ask = bound.ask
         reply, asked_usage = await self._sender.send(bound)
         call.stages.lap("upstream")
@@ -91,7 +92,7 @@ class Exchange:
         passage = Passage(call.fields, reply.fields, unpack=streamed and asked_usage)
         sieve = usage.Filter() if streamed and asked_usage else None
         recording = self._keeper.recording(bound, reply.status, reply.fields)
-        fetch = _Fetch(bound, reply, recording, passage, sieve, began)
+        fetch = _Fetch(bound, reply, recording, passage, sieve, asked_at, began)
         source = Source.SHADOW if shadow else Source.MISS
         outcome = Outcome(source, recording.trouble or reason, forward)
         if not streamed:
@@ -195,7 +196,7 @@ class Exchange:
 
     async def _keep(self, fetch: _Fetch) -> Reason | None:
         """Keep the answer if it is proven complete; else why not."""
-        source = keeper.Source(fetch.reply.fields, self._clock.monotonic() - fetch.began)
+        source = keeper.Source(fetch.reply.fields, fetch.asked_at, self._clock.monotonic() - fetch.began)
         return await self._keeper.keep(fetch.bound, fetch.recording, source)
 
     async def _serve(  # noqa: PLR0913 - one head, every fact about it

@@ -38,10 +38,11 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an answer to be kept comes from: the fields of its head, how long the backend took, in seconds, and for how
-    many answers."""
+    """Where an answer to be kept comes from: the fields of its head, when it was asked for (seconds since the epoch),
+    how long the backend took, in seconds, and for how many answers."""
 
     fields: Fields
+    asked_at: float
     took: float
     answers: int = 1
 
@@ -170,7 +171,7 @@ class Keeper:
             fresh_until=fresh_until,
             expires_at=fresh_until + (self._keeping.keep_stale if answer.status == 200 else 0.0),
             took=source.took / source.answers,
-            asked_at=now - source.took,
+            asked_at=source.asked_at,
             tags=_tags(bound, source.fields),
         )
         await self._store.put(entry)

@@ -46,7 +46,7 @@ class Refresher:
         return False
 
     async def _fetch(self, bound: Bound) -> None:
-        began = self._clock.monotonic()
+        asked_at, began = self._clock.now(), self._clock.monotonic()
         try:
             reply, _ = await self._sender.send(bound)
         except AnswerError:
@@ -60,7 +60,7 @@ class Refresher:
                 # What cannot be kept need not be generated to its end.
                 while recording.trouble is None and (data := await reply.read()):
                     recording.feed(data)
-                source = Source(reply.fields, self._clock.monotonic() - began)
+                source = Source(reply.fields, asked_at, self._clock.monotonic() - began)
                 refused = await self._keeper.keep(bound, recording, source)
             finally:
                 recording.give_up(Reason.INCOMPLETE)

@@ -24,7 +24,7 @@ DECLARED = {
 
 def pinned(lock: Path) -> dict[str, str]:
     """Name -> version."""
-    found = re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)", lock.read_text(), re.MULTILINE)
+    found = re.findall(r"^([A-Za-z0-9_.-]+)(?:\[[^]]*\])?==([^ ;\\]+)", lock.read_text(), re.MULTILINE)
     return {canonicalize_name(name): version for name, version in found}
 
 
