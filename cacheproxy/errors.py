@@ -50,6 +50,12 @@ class InvalidRequest(_RequestError):
     status, code = 400, "invalid_header"
 
 
+class RequestTimeout(AnswerError):
+    """The client did not send its request in time. It may try again, as OpenAI's clients do at a 408."""
+
+    status, code, kind = 408, "request_timeout", "invalid_request_error"
+
+
 class RequestTooLarge(_RequestError):
     status, code = 413, "request_too_large"
 

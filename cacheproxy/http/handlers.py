@@ -6,8 +6,6 @@ callers cancel the handler; everything it holds is let go in `finally`.
 
 import asyncio
 import logging
-import socket
-import struct
 import time
 from collections.abc import AsyncGenerator
 from email.utils import formatdate
@@ -18,7 +16,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.served import Served
 from cacheproxy.errors import AnswerError, Draining, InvalidRequest, UpstreamCut, UpstreamTimeout
-from cacheproxy.http import limits
+from cacheproxy.http import limits, wire
 from cacheproxy.http.incoming import Incoming
 from cacheproxy.http.tunnel import Tunnel, is_websocket
 from cacheproxy.ports import Journal
@@ -26,6 +24,8 @@ from cacheproxy.ports import Journal
 log = logging.getLogger("cacheproxy.http")
 
 BODYLESS = (204, 304)
+AT_ONCE = 256 * 2**10
+"""Bytes of a body that are handed to the system in one piece; more waits until the client takes it."""
 
 
 class Written(StreamResponse):
@@ -118,7 +118,10 @@ class Proxy:
         transport = request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client left")
+        request.writer.output_size += len(head)  # from here on no other answer may be written
         body = served.body
+        if isinstance(body, bytes) and len(body) > AT_ONCE and not bodyless:
+            body = _slices(body)
         if isinstance(body, bytes):
             if bodyless:
                 transport.write(head)
@@ -160,10 +163,7 @@ class Proxy:
             request.protocol.force_close()  # what was written still goes out; the framing shows the cut
         else:
             # Only a reset tells a client that reads to the end of the connection that this was not it.
-            sock = transport.get_extra_info("socket")
-            if sock is not None:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            transport.abort()
+            wire.reset(transport)
 
     def _head(self, served: Served, *, modern: bool, chunked: bool, keep: bool) -> bytes:
         interim = served.interim if modern else b""
@@ -186,6 +186,11 @@ class Proxy:
         if self._date[0] != now:
             self._date = (now, f"Date: {formatdate(now, usegmt=True)}\r\n".encode("ascii"))
         return self._date[1]
+
+
+async def _slices(body: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(body), AT_ONCE):
+        yield body[start : start + AT_ONCE]
 
 
 _PHRASES = {

@@ -179,6 +179,13 @@ class LimitSettings(Model):
     """Longest silence inside a backend's answer; a live stream has no other limit."""
     keepalive_timeout: Duration = 3630.0
     """How long a client's idle connection is kept open."""
+    header_timeout: Patience = 10.0
+    """Longest time that a client may take to send the head of a request, from its connection or first byte."""
+    body_timeout: Patience = 30.0
+    """Longest silence inside a request body that the proxy waits for. As a whole it may take so long, and a second
+    more for each KiB."""
+    write_timeout: Patience = 60.0
+    """Longest time in which a client takes nothing of the answer that waits for it."""
 
 
 class DrainSettings(Model):
