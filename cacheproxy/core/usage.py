@@ -29,7 +29,7 @@ class Filter:
     def __init__(self) -> None:
         self._splitter = Splitter()
         self._after_cr: bool | None = None
-        """Whether the last event ended with a CR whose LF may still come; true: it was passed on."""
+        """Whether the last event ended with a CR whose LF may still come; true: that CR was passed on."""
 
     def feed(self, data: bytes) -> bytes:
         """The bytes to pass on, now that `data` has come."""
@@ -37,7 +37,7 @@ class Filter:
 
     def _pass(self, event: Event) -> bytes:
         out = _without_usage(event)
-        passed = bool(out)
+        passed = out[-1:] == b"\r"
         late = self._late_lf(event.raw)
         if late is not None:
             out = late + out.removeprefix(b"\n")

@@ -7,7 +7,7 @@ finished in the background, for a short time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from cacheproxy.core import key, policy, usage
@@ -26,6 +26,8 @@ from cacheproxy.engine.served import Served, Voice
 from cacheproxy.errors import UpstreamCut, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Backend, Clock, Journal, Outbound, Reply
 
+FAILED = frozenset({500, 502, 503, 504})
+"""Statuses that say the backend failed (RFC 5861 section 4)."""
 HOLD_BYTES = 2**20
 HOLD_SECONDS = 0.05
 """A JSON answer is held until it is whole, so that its head can say whether it is kept; at most so long."""
@@ -33,6 +35,10 @@ TERMINAL_SECONDS = 0.004
 """How long a stream's terminal event waits for the body's end, so that an immediate repeat finds the answer."""
 LATE_SECONDS = 2.0
 """How long the end of a body is waited for after the caller left at the terminal event."""
+
+
+Rescue = Callable[[], Awaitable[Served | None]]
+"""Gives a stored answer for a request whose fetch has failed; None if none may be served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +85,19 @@ class Exchange:
         passage = Passage(call.fields, reply.fields, transparent=endpoint is None)
         return await self._serve(call, endpoint, outcome, reply, passage, _pass_on(reply, passage))
 
-    async def fetch(
-        self, call: Call, bound: Bound, reason: Reason, forward: Forward, *, shadow: bool = False
-    ) -> Served:
-        """The backend's answer, kept if it proves complete. `shadow`: a stored answer could have been served."""
+    async def fetch(  # noqa: PLR0913 - one fetch, every fact about it
+        self, call: Call, bound: Bound, reason: Reason, forward: Forward, *, shadow: bool = False,
+        rescue: Rescue | None = None,
+    ) -> Served:  # fmt: skip
+        """The backend's answer, kept if it proves complete. `shadow`: a stored answer could have been served; `rescue`
+        gives what to serve in place of a status that says the backend failed, if there is anything."""
         asked_at, began = self._clock.now(), self._clock.monotonic()
         ask = bound.ask
         reply, asked_usage = await self._sender.send(bound)
         call.stages.lap("upstream")
         self._authority.heard(ask.credential, reply.status, proves=True)
+        if rescue is not None and reply.status in FAILED and (served := await _in_place_of(reply, rescue)) is not None:
+            return served
         streamed = policy.form_of(reply.fields) is Form.EVENTS
         passage = Passage(call.fields, reply.fields, unpack=streamed and asked_usage)
         sieve = usage.Filter() if streamed and asked_usage else None
@@ -210,6 +220,18 @@ class Exchange:
         else:
             await anext(body)  # started: from here on its `finally` runs, whatever becomes of the caller
         return Served(reply.status, reply.phrase, lines, body, length, dated=passage.dated, interim=reply.interim)
+
+
+async def _in_place_of(reply: Reply, rescue: Rescue) -> Served | None:
+    """What `rescue` gives; then, or if it fails, `reply` is let go."""
+    try:
+        served = await rescue()
+    except BaseException:
+        reply.close()
+        raise
+    if served is not None:
+        reply.close()
+    return served
 
 
 async def _pass_on(reply: Reply, passage: Passage) -> AsyncGenerator[bytes, None]:

@@ -12,7 +12,7 @@ class Replays:
     """Renders entries; keeps at most `capacity` bytes of rendered answers."""
 
     def __init__(self, capacity: int = REMEMBERED_BYTES) -> None:
-        self._known: LRUCache[tuple[bytes, float, bool, bool], Answer] = LRUCache(
+        self._known: LRUCache[tuple[bytes, float, int, bool, bool], Answer] = LRUCache(
             capacity, getsizeof=lambda answer: len(answer.body) + ENTRY_OVERHEAD
         )
 
@@ -20,7 +20,8 @@ class Replays:
         """The answer of `entry` as the request wants it."""
         if replay.is_ready(entry.answer, entry.endpoint, stream=stream, wants_usage=wants_usage):
             return entry.answer
-        name = (entry.key, entry.stored_at, stream, wants_usage)
+        # Two answers to one request may be stored at one moment of the clock.
+        name = (entry.key, entry.stored_at, hash(entry.answer.body), stream, wants_usage)
         answer: Answer | None = self._known.get(name)
         if answer is None:
             answer = replay.render(entry.answer, entry.endpoint, stream=stream, wants_usage=wants_usage)

@@ -80,11 +80,12 @@ def test_a_stream_made_of_json_has_its_usage_only_where_it_is_asked_for(rendered
     assert len(rendered) == 2
 
 
-def test_an_entry_made_anew_is_rendered_anew():
-    """A refreshed answer is never given in the words of the old one."""
+@pytest.mark.parametrize("stored_at", [1000.0, 1001.0])
+def test_an_entry_made_anew_is_rendered_anew(stored_at):
+    """A refreshed answer is never given in the words of the old one, also if both were stored at one moment."""
     memory = Replays()
     memory.render(kept(1, "Old."), stream=True, wants_usage=False)
-    newer = memory.render(kept(1, "New.", stored_at=1001.0), stream=True, wants_usage=False)
+    newer = memory.render(kept(1, "New.", stored_at=stored_at), stream=True, wants_usage=False)
     assert b"New." in newer.body
     assert b"Old." not in newer.body
 
@@ -95,7 +96,7 @@ def test_entries_are_kept_apart():
     for number in range(20):
         memory.render(kept(number, f"N{number}."), stream=True, wants_usage=True)
     for number in range(20):
-        assert f"N{number}.".encode() in memory.render(kept(number), stream=True, wants_usage=True).body
+        assert f"N{number}.".encode() in memory.render(kept(number, f"N{number}."), stream=True, wants_usage=True).body
 
 
 def test_what_is_remembered_is_bounded(rendered):

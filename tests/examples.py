@@ -1,0 +1,23 @@
+"""How much the property tests try: the same examples and operations in every run, many more and others in `make soak`.
+
+`CACHEPROXY_EXAMPLES` multiplies the examples (more than 1: drawn anew in each run), `CACHEPROXY_OPERATIONS` is the
+length of a random run of operations.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+TIMES = int(os.environ.get("CACHEPROXY_EXAMPLES", "1"))
+OPERATIONS = int(os.environ.get("CACHEPROXY_OPERATIONS", "3000"))
+SEED = int(os.environ.get("CACHEPROXY_SEED", "1"))
+
+_UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+
+def tries(count: int) -> settings:
+    """So many examples, or as many times that as are wanted."""
+    return settings(
+        max_examples=count * TIMES, derandomize=TIMES == 1, deadline=None, database=None, print_blob=True,
+        suppress_health_check=_UNCHECKED, report_multiple_bugs=False,
+    )  # fmt: skip
