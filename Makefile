@@ -5,6 +5,9 @@ ADMIN_PORT ?= 8801
 UPSTREAM ?=
 ARGS ?=
 UPGRADE ?=
+OPERATIONS ?= 100000
+EXAMPLES ?= 20
+SEED ?= $(shell date +%s)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +18,7 @@ COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick lint docs parts lock clean
+.PHONY: help run test test-quick test-all soak lint docs parts lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -34,6 +37,12 @@ test: lint parts ## lint, then every test, with the real engine and the real cli
 
 test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor a network
 	$(BIN)/pytest -m "not engine and not clients" --ignore=tests/test_image.py $(ARGS)
+
+test-all: test soak ## every test, then the long runs
+
+soak: $(VENV)/dev.stamp ## the tests that draw at random, for long: OPERATIONS=, EXAMPLES= times the usual, SEED=
+	CACHEPROXY_OPERATIONS=$(OPERATIONS) CACHEPROXY_EXAMPLES=$(EXAMPLES) CACHEPROXY_SEED=$(SEED) \
+		$(BIN)/pytest --timeout=0 $$(grep -rl --include='test_*.py' tests.examples tests) $(ARGS)
 
 lint: $(VENV)/dev.stamp ## style, types and the layers of imports
 	$(BIN)/ruff check

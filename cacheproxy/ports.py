@@ -6,6 +6,7 @@ from typing import Protocol
 
 from cacheproxy.core.model import Census, Entry, Fields
 from cacheproxy.core.outcome import Outcome
+from cacheproxy.core.removal import Removal, Selector
 
 
 class Clock(Protocol):
@@ -35,6 +36,17 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Write out what is pending and let go."""
+
+
+class Stock(Protocol):
+    """What a store keeps, as a whole. Raises `Trouble`."""
+
+    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+        """Do this to every entry that is meant, on the disk too when it returns; the keys of those."""
+
+
+class Stocked(Store, Stock, Protocol):
+    """A store whose stock can be removed from."""
 
 
 @dataclass(frozen=True, slots=True)

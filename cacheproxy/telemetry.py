@@ -33,6 +33,9 @@ class Telemetry:
                 "cacheproxy_background_dropped", "Background work not begun because there was too much.",
                 registry=registry,
             ),
+            "purged": Counter(
+                "cacheproxy_purged_answers", "Answers that purges removed or made stale.", registry=registry
+            ),
             "saved_seconds": Counter(
                 "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
                 registry=registry,
@@ -59,6 +62,7 @@ class Telemetry:
                 ("result",),
                 registry=registry,
             ),
+            "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),
             "refresh": Counter(
                 "cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",), registry=registry
             ),

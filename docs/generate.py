@@ -206,6 +206,7 @@ LABELS = {
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
     "kind": "`prompt` or `completion`.",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",
+    "mode": "Of a purge: `hard` or `soft`.",
     "part": "The part that failed, and whether reading or writing, such as `cache file (read)`.",
 }
 """A label that has no line here cannot be documented, so it cannot be added without one."""

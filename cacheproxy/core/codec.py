@@ -8,6 +8,7 @@ the bytes say, no more is unpacked than they state and no more than 64 MiB.
 import hashlib
 import math
 import struct
+from typing import Any
 
 import orjson
 import zstandard
@@ -42,6 +43,7 @@ def encode(entry: Entry) -> bytes:
         "took": entry.took,
         "asked_at": entry.asked_at,
         "tags": entry.tags,
+        "knowledge": entry.knowledge,
         "form": answer.form.value,
         "content_type": answer.content_type,
         "has_usage": answer.has_usage,
@@ -61,6 +63,16 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
     """The entry in `blob`; None if it is damaged, of another format, or not the entry of `key`."""
     if len(blob) < _HEAD.size + _SUM_BYTES or _checksum(blob[:-_SUM_BYTES]) != blob[-_SUM_BYTES:]:
         return None
+    return _read(blob, key, whole=True)
+
+
+def described(start: bytes, key: bytes) -> Entry | None:
+    """The entry of `key` without its contents, from the start of its stored form, which is not verified; None if the
+    facts do not end there, or are not those of `key`."""
+    return _read(start, key, whole=False) if len(start) >= _HEAD.size else None
+
+
+def _read(blob: bytes, key: bytes, *, whole: bool) -> Entry | None:
     magic, length = _HEAD.unpack_from(blob)
     if magic != MAGIC:
         return None
@@ -68,35 +80,41 @@ def decode(blob: bytes, key: bytes) -> Entry | None:
         facts = orjson.loads(blob[_HEAD.size : _HEAD.size + length])
         if facts["key"] != key.hex():
             return None
-        body, pace = _contents(blob[_HEAD.size + length : -_SUM_BYTES], *facts["lengths"])
-        return Entry(
-            key=key,
-            owner=bytes.fromhex(facts["owner"]),
-            credential=bytes.fromhex(facts["credential"]),
-            namespace=_text(facts["namespace"]),
-            endpoint=Endpoint(facts["endpoint"]),
-            model=_text(facts["model"]),
-            answer=Answer(
-                form=Form(facts["form"]),
-                content_type=_line(facts["content_type"]),
-                body=body,
-                has_usage=bool(facts["has_usage"]),
-                id_literal=facts["id"].encode("ascii"),
-                created_literal=facts["created"].encode("ascii"),
-                request_id=bool(facts["request_id"]),
-                status=_status(facts["status"]),
-                tokens=_tokens(*facts["tokens"]),
-                pace=pace,
-            ),
-            stored_at=_seconds(facts["stored_at"]),
-            fresh_until=_seconds(facts["fresh_until"]),
-            expires_at=_seconds(facts["expires_at"]),
-            took=_seconds(facts["took"]),
-            asked_at=_seconds(facts["asked_at"]),
-            tags=_texts(facts["tags"]),
-        )
+        contents = blob[_HEAD.size + length : -_SUM_BYTES]
+        body, pace = _contents(contents, *facts["lengths"]) if whole else (b"", b"")
+        return _entry(facts, key, body, pace)
     except (ValueError, KeyError, TypeError, AttributeError, zstandard.ZstdError):
         return None
+
+
+def _entry(facts: dict[str, Any], key: bytes, body: bytes, pace: bytes) -> Entry:
+    return Entry(
+        key=key,
+        owner=bytes.fromhex(facts["owner"]),
+        credential=bytes.fromhex(facts["credential"]),
+        namespace=_text(facts["namespace"]),
+        endpoint=Endpoint(facts["endpoint"]),
+        model=_text(facts["model"]),
+        answer=Answer(
+            form=Form(facts["form"]),
+            content_type=_line(facts["content_type"]),
+            body=body,
+            has_usage=bool(facts["has_usage"]),
+            id_literal=facts["id"].encode("ascii"),
+            created_literal=facts["created"].encode("ascii"),
+            request_id=bool(facts["request_id"]),
+            status=_status(facts["status"]),
+            tokens=_tokens(*facts["tokens"]),
+            pace=pace,
+        ),
+        stored_at=_seconds(facts["stored_at"]),
+        fresh_until=_seconds(facts["fresh_until"]),
+        expires_at=_seconds(facts["expires_at"]),
+        took=_seconds(facts["took"]),
+        asked_at=_seconds(facts["asked_at"]),
+        tags=_texts(facts["tags"]),
+        knowledge=_texts(facts["knowledge"]),
+    )
 
 
 def _pack(data: bytes) -> bytes:

@@ -89,7 +89,7 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
         return bad
     opted_in = bool(namespace or knowledge or tags or draft.numbers or "only-if-cached" in draft.flags or body_field)
     if body_field is not None:
-        namespace = "\0\1".join(n for n in (namespace, _escaped(body_field.get("namespace") or "")) if n)
+        namespace = "\0\1".join(n for n in (namespace, escaped(body_field.get("namespace") or "")) if n)
     return Controls(
         no_cache="no-cache" in draft.flags,
         no_store="no-store" in draft.flags,
@@ -147,7 +147,7 @@ def _labels(fields: Fields) -> tuple[str, str, str] | BadControl:
         if names is None:
             return BadControl(shown, f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
         lists.append(names)
-    return _escaped(told), lists[0], lists[1]
+    return escaped(told), lists[0], lists[1]
 
 
 def _priority(fields: Fields) -> int | None:
@@ -169,7 +169,7 @@ def _name(value: bytes) -> str | None:
         return None
 
 
-def _escaped(namespace: str) -> str:
+def escaped(namespace: str) -> str:
     """So that no namespace spells out two that are nested."""
     return namespace.replace("\0", "\0\0")
 

@@ -1,7 +1,7 @@
 """The nouns that every room shares. Frozen data, no behaviour beyond what the data says of itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -90,7 +90,7 @@ class Entry:
 
     `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched, `asked_at`
     when: at the latest then the backend accepted that. `took`: seconds of the backend's time that it cost; of a batch,
-    its part.
+    its part. `knowledge`: the knowledge bases it depends on, as ``name`` or ``name@version``.
     """
 
     key: bytes
@@ -106,6 +106,11 @@ class Entry:
     took: float
     tags: tuple[str, ...] = ()
     asked_at: float = 0.0
+    knowledge: tuple[str, ...] = ()
+
+    def past(self, now: float) -> "Entry":
+        """The same, with its lifetime over at `now` at the latest."""
+        return replace(self, fresh_until=min(self.fresh_until, now))
 
     @property
     def size(self) -> int:

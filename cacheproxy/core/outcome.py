@@ -98,6 +98,7 @@ class Reason(Enum):
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
     SAME_ANSWER = ("same_answer", "One of the answers kept for this request says the same (`exact.variants`).")
     ZERO_TTL = ("zero_ttl", "The lifetime in force for this answer is 0.")
+    PURGED = ("purged", "A purge that means this answer was acknowledged while it was on its way.")
     CLIENT_GONE = ("client_gone", "The caller left before the answer was complete.")
 
     def __init__(self, word: str, explanation: str) -> None:

@@ -15,6 +15,7 @@ from cacheproxy.core.freshness import Freshness
 from cacheproxy.core.model import Answer, Entry
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.core.recording import json_answer
+from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine import keeper
@@ -36,10 +37,11 @@ class Batch:
     """Answers bound requests of several inputs."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, store: Store, authority: Authority, exchange: Exchange, sender: Sender, keeper: Keeper,
-        serving: Serving, clock: Clock,
+        self, *, store: Store, removals: Removals, authority: Authority, exchange: Exchange, sender: Sender,
+        keeper: Keeper, serving: Serving, clock: Clock,
     ) -> None:  # fmt: skip
         self._store = store
+        self._removals = removals
         self._authority = authority
         self._exchange = exchange
         self._sender = sender
@@ -57,6 +59,7 @@ class Batch:
             call.stages.lap("auth")
             if grant is None:
                 known, reason = {}, Reason.UNPROVEN_CREDENTIAL
+            known = {name: entry for name, entry in known.items() if self._removals.stands(entry, bound.head.epoch)}
         missing = [i for i, item in enumerate(bound.items) if item.key not in known]
         if not missing and bound.mode is not Mode.SHADOW:
             entries = [known[item.key] for item in bound.items]
@@ -114,7 +117,8 @@ class Batch:
             outcome = Outcome(Source.MISS, Reason.STATUS, Forward.PARTIAL)
             return await self._exchange.hand_on(call, bound.ask.endpoint, reply, outcome)
         singles = await self._singles(part, reply)
-        if isinstance(singles, Reason):
+        stand = all(self._removals.stands(entry, bound.head.epoch) for entry in known.values())
+        if isinstance(singles, Reason) or not stand:
             return None
         bodies = {name: entry.answer.body for name, entry in known.items()}
         bodies.update({item.key: single for item, single in zip(part.items, singles, strict=True)})
@@ -124,7 +128,8 @@ class Batch:
         source = keeper.Source(reply.fields, asked_at, self._clock.monotonic() - began)
         refused = await self._keeper.keep_items(part, singles, source)
         outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
-        return await self._serving.partly(call, bound, [*known.values()], whole, outcome)
+        spared = [known[item.key] for item in bound.items if item.key in known]  # as often as each is given
+        return await self._serving.partly(call, bound, spared, whole, outcome)
 
     async def _singles(self, part: Bound, reply: Reply) -> list[bytes] | Reason:
         """The answers to the inputs of `part`, one by one, from the whole of the backend's reply."""

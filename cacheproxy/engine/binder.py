@@ -37,12 +37,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A request's head, as far as binding needs it. `credential`: its fingerprint."""
+    """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals there had
+    been when it came."""
 
     method: str
     target: bytes
     fields: Fields
     credential: bytes
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ class Bound:
         """The same request, for its answer number `number`."""
         ask = replace(self.ask, key=key.variant(self.base, number))
         return replace(self, ask=ask, slot=number)
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """The knowledge bases its answer depends on."""
+        return controls.decoded(self.controls.knowledge)
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import asyncio
 import logging
 
 from cacheproxy.core.model import Census, Entry
+from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Clock, Journal, Store
+from cacheproxy.ports import Clock, Journal, Stocked
 
 log = logging.getLogger("cacheproxy.guard")
 
@@ -58,9 +59,9 @@ class Breaker:
 
 
 class GuardedStore:
-    """A `Store` that never raises and never takes longer than `deadline` seconds to answer."""
+    """A `Store` that never raises and never takes longer than `deadline` seconds to answer; removals excepted."""
 
-    def __init__(self, store: Store, name: str, deadline: float, clock: Clock, journal: Journal) -> None:
+    def __init__(self, store: Stocked, name: str, deadline: float, clock: Clock, journal: Journal) -> None:
         self._store = store
         self._deadline = deadline
         self._reads = Breaker(f"{name} (read)", clock, journal)
@@ -97,6 +98,10 @@ class GuardedStore:
             return await self._store.sweep(now)
         except Trouble:
             return 0
+
+    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+        """Not forgiven: what could not be removed must not be reported as gone. Raises `Trouble`."""
+        return await self._store.remove(selector, removal, now)
 
     def census(self) -> Census:
         return self._store.census()

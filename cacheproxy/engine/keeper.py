@@ -11,6 +11,7 @@ from cacheproxy.core import fields as http_fields
 from cacheproxy.core.model import Answer, Endpoint, Entry, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import json_answer
+from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.binder import Bound
@@ -51,10 +52,11 @@ class Keeper:
     """Makes entries of answers and puts them into the store."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, store: Store, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
+        self, *, store: Store, removals: Removals, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
         variants: Variants, draw: Callable[[float, float], float] = random.uniform,
     ) -> None:  # fmt: skip
         self._store = store
+        self._removals = removals
         self._journal = journal
         self._clock = clock
         self._keeping = keeping
@@ -118,8 +120,7 @@ class Keeper:
         if bound.slot and await self._is_known(bound, answer):
             self._variants.settle(bound.base, bound.slot, self.lifetime(bound, answer.status, source.fields))
             return Reason.SAME_ANSWER
-        await self.put(bound, answer, source)
-        return None
+        return await self.put(bound, answer, source)
 
     async def keep_items(self, bound: Bound, singles: list[bytes], source: Source) -> Reason | None:
         """Keep the answers to the inputs of a batch, each as the answer to a request for it alone; or why not."""
@@ -131,8 +132,8 @@ class Keeper:
             if bound.mode is Mode.SHADOW:
                 await self._compare(item.key, answer)
             alone = replace(bound, ask=replace(bound.ask, key=item.key, choices=1))
-            await self.put(alone, answer, replace(source, answers=len(singles)))
-        return None
+            refused = await self.put(alone, answer, replace(source, answers=len(singles))) or refused
+        return refused
 
     async def _is_known(self, bound: Bound, answer: Answer) -> bool:
         """Whether one of the answers kept for the same request says the same."""
@@ -150,8 +151,8 @@ class Keeper:
             same = replay.same(found.answer, answer, found.endpoint)
             self._journal.count("shadow", "same" if same else "different")
 
-    async def put(self, bound: Bound, answer: Answer, source: Source) -> Entry:
-        """Keep a proven answer as the one to `bound`."""
+    async def put(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
+        """Keep a proven answer as the one to `bound`; or why not."""
         if http_fields.first(source.fields, b"x-request-id") is not None:
             answer = replace(answer, request_id=True)
         # A lifetime that was asked for is kept to the letter; the usual one is spread.
@@ -173,10 +174,13 @@ class Keeper:
             took=source.took / source.answers,
             asked_at=source.asked_at,
             tags=_tags(bound, source.fields),
+            knowledge=bound.knowledge,
         )
+        if not self._removals.stands(entry, bound.head.epoch):
+            return Reason.PURGED
         await self._store.put(entry)
         self._journal.count("kept")
-        return entry
+        return None
 
 
 def lifetime(keeping: Keeping, bound: Bound, status: int = 200, stated: float | None = None) -> float:

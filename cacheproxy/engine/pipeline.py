@@ -13,6 +13,7 @@ from cacheproxy.core.controls import Controls
 from cacheproxy.core.freshness import Allowance, Freshness
 from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.outcome import Forward, Reason
+from cacheproxy.core.removal import Removals
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
@@ -26,8 +27,6 @@ from cacheproxy.engine.variants import Variants
 from cacheproxy.errors import CacheMiss, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Clock, Store
 
-FAILED = frozenset({500, 502, 503, 504})
-"""Statuses that say the backend failed (RFC 5861 section 4)."""
 BATCH_WORK = 2
 """The priority whose use alone keeps no answer alive."""
 
@@ -61,11 +60,12 @@ class Pipeline:
     """Answers requests: from the store where that is right, else from the backend."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, binder: Binder, store: Store, authority: Authority, exchange: Exchange, refresher: Refresher,
-        serving: Serving, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
+        self, *, binder: Binder, store: Store, removals: Removals, authority: Authority, exchange: Exchange,
+        refresher: Refresher, serving: Serving, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
     ) -> None:  # fmt: skip
         self._binder = binder
         self._store = store
+        self._removals = removals
         self._authority = authority
         self._exchange = exchange
         self._refresher = refresher
@@ -77,6 +77,7 @@ class Pipeline:
 
     async def answer(self, call: Call) -> Served:
         """The answer to `call`. Raises `AnswerError`; the caller of this must close what it gets."""
+        epoch = self._removals.epoch
         credential = self._binder.credential(call.fields)
         endpoint = policy.endpoint_of(call.method, call.target)
         body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
@@ -88,7 +89,7 @@ class Pipeline:
             return await self._pass(call, endpoint, credential, wishes, refusal)
         raw = b"" if endpoint is Endpoint.MODELS else await call.whole()
         call.stages.skip()
-        bound = self._binder.bind(Head(call.method, call.target, call.fields, credential), endpoint, raw)
+        bound = self._binder.bind(Head(call.method, call.target, call.fields, credential, epoch), endpoint, raw)
         call.stages.lap("parse")
         if isinstance(bound, Unbound):
             _refuse_if_only_cached(bound.controls)
@@ -125,9 +126,11 @@ class Pipeline:
         reason = look.reason
         if look.usable and look.entry is not None:
             grant = await self._admit(call, bound, look.entry)
-            if grant is not None and bound.mode is not Mode.SHADOW:
+            stands = self._removals.stands(look.entry, bound.head.epoch)
+            if grant is not None and stands and bound.mode is not Mode.SHADOW:
                 return await self._hit(call, bound, look.entry, look.state, grant)
-            reason = Reason.SHADOW if grant is not None else Reason.UNPROVEN_CREDENTIAL
+            reason = Reason.SHADOW if stands else Reason.PURGED
+            reason = reason if grant is not None else Reason.UNPROVEN_CREDENTIAL
         _refuse_if_only_cached(bound.controls)
         spare = look.entry
         if spare is None or not freshness.may_rescue(
@@ -138,23 +141,22 @@ class Pipeline:
 
     async def _fetched(self, call: Call, bound: Bound, reason: Reason, forward: Forward, spare: Entry | None) -> Served:
         """The backend's answer; if the backend fails, the stored one in `spare` (RFC 5861 section 4)."""
-        try:
-            served = await self._exchange.fetch(call, bound, reason, forward, shadow=reason is Reason.SHADOW)
-        except (UpstreamUnreachable, UpstreamTimeout):
+
+        async def rescued() -> Served | None:
             if spare is None or (grant := await self._admit(call, bound, spare)) is None:
-                raise
+                return None
+            if not self._removals.stands(spare, bound.head.epoch):
+                return None
             return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
-        if served.status not in FAILED or spare is None:
-            return served
+
+        shadow = reason is Reason.SHADOW
         try:
-            grant = await self._admit(call, bound, spare)
-        except BaseException:
-            await served.close()
-            raise
-        if grant is None:
+            return await self._exchange.fetch(call, bound, reason, forward, shadow=shadow, rescue=rescued)
+        except (UpstreamUnreachable, UpstreamTimeout):
+            served = await rescued()
+            if served is None:
+                raise
             return served
-        await served.close()
-        return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
 
     async def _look(self, bound: Bound) -> _Look:
         if bound.mode is Mode.WRITE_ONLY:

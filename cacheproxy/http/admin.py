@@ -11,10 +11,12 @@ from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
 from aiohttp import web
 
 from cacheproxy.core.hosts import is_loopback
+from cacheproxy.engine.purge import Purge
+from cacheproxy.http import purges
+from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.ports import Book
 
 _OPEN = ("/livez", "/readyz", "/metrics")
@@ -31,12 +33,14 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the admin listener serves from: counters, the redacted configuration, readiness, and the way to drain."""
+    """What the admin listener serves from: counters, the redacted configuration, readiness, and the ways to
+    drain and to purge."""
 
     book: Book
     config: dict[str, Any]
     ready: Callable[[], bool]
     drain: Callable[[], None]
+    purge: Purge
     token: str | None
 
 
@@ -56,14 +60,14 @@ def application(desk: Desk) -> web.Application:
         )
 
     async def stats(_: web.Request) -> web.Response:
-        return _json(desk.book.summary())
+        return json_reply(desk.book.summary())
 
     async def config(_: web.Request) -> web.Response:
-        return _json(desk.config)
+        return json_reply(desk.config)
 
     async def drain(_: web.Request) -> web.Response:
         desk.drain()
-        return _json({"draining": True}, 202)
+        return json_reply({"draining": True}, 202)
 
     async def page(request: web.Request) -> web.Response:
         name, kind = _PAGES[request.path]
@@ -77,6 +81,7 @@ def application(desk: Desk) -> web.Application:
     app.router.add_get("/admin/stats", stats)
     app.router.add_get("/admin/config", config)
     app.router.add_post("/admin/drain", drain)
+    app.router.add_routes(purges.routes(desk.purge))
     for path in _PAGES:
         app.router.add_get(path, page)
     return app
@@ -103,11 +108,11 @@ def _door(token: str | None) -> Any:
 
 def _refused(request: web.Request, token: str | None) -> web.Response | None:
     if token is None:
-        return None if _is_local(request) else _error(403, "forbidden", "This page answers local requests only.")
+        return None if _is_local(request) else error_reply(403, "forbidden", "This page answers local requests only.")
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
         return None
-    refusal = _error(401, "unauthorized", "Send the admin token: Authorization: Bearer <token>.")
+    refusal = error_reply(401, "unauthorized", "Send the admin token: Authorization: Bearer <token>.")
     refusal.headers["WWW-Authenticate"] = "Bearer"
     return refusal
 
@@ -126,13 +131,4 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
         return await handler(request)
     except web.HTTPException as error:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status, "invalid_request")
-        return _error(error.status, code, error.reason)
-
-
-def _error(status: int, code: str, message: str) -> web.Response:
-    body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
-    return _json(body, status)
-
-
-def _json(value: Any, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(value), status=status, content_type="application/json")
+        return error_reply(error.status, code, error.reason)

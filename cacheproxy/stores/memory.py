@@ -1,12 +1,17 @@
 """Entries in memory: bounded in bytes, least recently used out first, also while they are fresh."""
 
+import asyncio
 import heapq
 from collections import OrderedDict
 
 from cacheproxy.core.model import Census, Entry
+from cacheproxy.core.removal import Removal, Selector
 
 LARGEST_SHARE = 4
 """An entry larger than this fraction (one over it) of the capacity is not kept: it would empty the rest."""
+
+AT_ONCE = 500
+"""Entries that a removal looks at in one turn of the loop."""
 
 _SLACK = 1024
 
@@ -57,6 +62,21 @@ class Memory:
 
     async def put(self, entry: Entry) -> None:
         self.keep(entry)
+
+    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+        meant: set[bytes] = set()
+        for number, key in enumerate(list(self._entries), 1):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            entry = self._entries.get(key)
+            if entry is None or not selector.means(entry, now):
+                continue
+            meant.add(key)
+            if removal is Removal.HARD:
+                self.drop(key)
+            elif removal is Removal.SOFT:
+                self._entries[key] = entry.past(now)
+        return meant
 
     async def sweep(self, now: float) -> int:
         gone = 0

@@ -9,27 +9,23 @@ import asyncio
 import logging
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
+from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.sqlite_file import ONE_ROWS_FAULT, begin_anew, drop_oldest, is_damage, open_file, roll_back
+from cacheproxy.stores.sqlite_rows import Row, free_expired, meant, outdated, row_of, short
+from cacheproxy.stores.way import Way, Work
 
 log = logging.getLogger("cacheproxy.store")
 
 LINGER = 0.005
 """Seconds the writer waits after the first entry of a batch for others to come."""
-PATIENCE, AGAIN, GAP = 0.02, 0.005, 0.0002
-"""Seconds: work that has not got on for so long is taken to starve; while it does, the event loop stands still so
-often, for so long."""
-SWEEP_ROWS = 1000
-"""Expired entries freed in one transaction, so that others need not wait long."""
-
-_Row = tuple[bytes, float, int, bytes]
+_Order = tuple[Selector, Removal, float, "Future[set[bytes]]"]
 
 
 class Sqlite:
@@ -51,11 +47,12 @@ class Sqlite:
         self._reader: tuple[int, sqlite3.Connection] | None = None
         self._condition = threading.Condition()
         self._sweep_before: float | None = None
+        self._orders: list[_Order] = []
         self._closing = False
         self._swept = 0
         self._ailing = False
         self._reading: dict[object, None] = {}
-        self._watching: asyncio.AbstractEventLoop | None = None
+        self._way = Way(self._work)
         self.dropped: int = 0
         """Entries that were put and not written: there was no room for them, or the file could not take them."""
         self._connection: sqlite3.Connection | None = open_file(path)
@@ -72,11 +69,11 @@ class Sqlite:
         for place in (self._pending, self._writing):
             if key in place:
                 return place[key]
-        if self._closing or (self._indexed and _short(key) not in self._sizes):
+        if self._closing or (self._indexed and short(key) not in self._sizes):
             return None
         ticket = object()
         self._reading[ticket] = None
-        self._watch()
+        self._way.watch()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, key)
         finally:
@@ -97,37 +94,14 @@ class Sqlite:
                 self._pending[entry.key] = entry
                 self._pending_bytes += entry.size
             self._condition.notify()
-        self._watch()
+        self._way.watch()
 
-    def _watch(self) -> None:
-        """From now on, until nothing is left to do, see that the threads get on."""
-        loop = asyncio.get_running_loop()
-        if self._watching is not loop:
-            self._watching = loop
-            loop.call_later(PATIENCE, self._make_way, loop, self._work())
-
-    def _work(self) -> tuple[object, ...]:
-        """What waits, what is being written, and the oldest read; each another object once it has got on."""
-        return self._pending or None, self._writing or None, next(iter(self._reading), None)
-
-    def _make_way(self, loop: asyncio.AbstractEventLoop, before: tuple[object, ...]) -> None:
-        """Stand still for a moment if a thread has not got on.
-
-        A busy loop lets go of the interpreter for an instant, each time it looks for events: too short for a thread
-        that has to wake up first, and so often that the thread's wait, after which it may demand the interpreter,
-        begins anew each time. It would starve for seconds.
-        """
-        now = self._work()
-        starving = any(work is not None and work is last for work, last in zip(now, before, strict=True))
-        if starving:
-            time.sleep(GAP)
-        if any(now):
-            loop.call_later(AGAIN if starving else PATIENCE, self._make_way, loop, now)
-        else:
-            self._watching = None
+    def _work(self) -> Work:
+        """What waits, what is being written, and the oldest read."""
+        return self._pending or self._orders or None, self._writing or None, next(iter(self._reading), None)
 
     def _may_have(self, key: bytes) -> bool:
-        return not self._indexed or key in self._writing or _short(key) in self._sizes
+        return not self._indexed or key in self._writing or short(key) in self._sizes
 
     async def sweep(self, now: float) -> int:
         """Ask the writer to free what expired; how many entries went since the last call."""
@@ -136,6 +110,16 @@ class Sqlite:
             self._condition.notify()
             swept, self._swept = self._swept, 0
         return swept
+
+    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+        done: Future[set[bytes]] = Future()
+        with self._condition:
+            if self._closing:
+                raise Trouble("the cache file is closed")
+            self._orders.append((selector, removal, now, done))
+            self._condition.notify()
+        self._way.watch()
+        return await asyncio.wrap_future(done)
 
     def census(self) -> Census:
         return Census(len(self._sizes), self._bytes)
@@ -179,14 +163,12 @@ class Sqlite:
         closing = False
         while not closing:
             with self._condition:
-                while not (
-                    self._pending or self._closing or self._sweep_before is not None or self._damaged is not None
-                ):
-                    self._condition.wait()
+                self._condition.wait_for(self._is_wanted)
                 if self._pending:
                     self._condition.wait_for(lambda: self._closing, LINGER)
                 self._writing, self._pending, self._pending_bytes = self._pending, {}, 0
                 before, self._sweep_before = self._sweep_before, None
+                orders, self._orders = self._orders, []
                 damaged, self._damaged = self._damaged, None
                 closing = self._closing
             if damaged == self._generation:
@@ -194,12 +176,19 @@ class Sqlite:
             if self._writing and not self._step(self._write):
                 self._drop(sum(entry is not None for entry in self._writing.values()))
             self._writing = {}
+            for order in orders:
+                self._carry_out(*order)
             if before is not None:
                 self._step(self._free_expired, before)
         if self._connection is not None:
             self._connection.close()
 
-    def _step(self, work: Callable[..., None], *arguments: float) -> bool:
+    def _is_wanted(self) -> bool:
+        """Whether there is something for the writer to do."""
+        told = self._sweep_before is not None or self._damaged is not None
+        return bool(self._pending or self._orders or self._closing or told)
+
+    def _step(self, work: Callable[..., None], *arguments: object) -> bool:
         """Do a piece of work. Damage leads to a new file and a second try; trouble to one log line until it ends."""
         for _ in range(2):
             try:
@@ -249,16 +238,16 @@ class Sqlite:
 
     def _index(self) -> None:
         """Learn which keys are in the file, so that a miss need not ask the disk."""
-        sizes = {_short(key): size for key, size in self._file.execute("SELECT key, size FROM entry")}
+        sizes = {short(key): size for key, size in self._file.execute("SELECT key, size FROM entry")}
         self._sizes, self._bytes = sizes, sum(sizes.values())
         self._indexed = True
 
     def _write(self) -> None:
         room = self._capacity  # what is older than all that fits would have to go again at once
-        made: dict[bytes, _Row | None] = {}
+        made: dict[bytes, Row | None] = {}
         for key, entry in reversed(self._writing.items()):
             room -= entry.size if entry else 0
-            made[key] = _row(entry) if entry is not None and room >= 0 else None
+            made[key] = row_of(entry) if entry is not None and room >= 0 else None
         rows = [row for row in reversed(made.values()) if row is not None]
         gone = [key for key, row in made.items() if row is None]
         lost = sum(self._writing[key] is not None for key in gone)
@@ -270,7 +259,7 @@ class Sqlite:
             lost += sum(not self._write_one(row) for row in rows)
         self._drop(lost)
 
-    def _write_one(self, row: _Row) -> bool:
+    def _write_one(self, row: Row) -> bool:
         try:
             self._transact([row], [])
         except ONE_ROWS_FAULT:
@@ -279,42 +268,53 @@ class Sqlite:
             return False
         return True
 
-    def _transact(self, rows: Sequence[_Row], gone: Sequence[bytes]) -> None:
+    def _transact(self, rows: Sequence[Row], gone: Sequence[bytes]) -> None:
         """Remove and write in one transaction, what has to go first: its room is used. Counted once committed."""
         connection = self._file
         connection.execute("BEGIN IMMEDIATE")
-        leaving = [*gone, *(row[0] for row in rows if _short(row[0]) in self._sizes)]
+        leaving = [*gone, *(row[0] for row in rows if short(row[0]) in self._sizes)]
         connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in leaving])
-        changes: dict[int, int | None] = dict.fromkeys(map(_short, leaving))
+        changes: dict[int, int | None] = dict.fromkeys(map(short, leaving))
         excess = self._bytes - self._capacity + sum(row[2] for row in rows)
-        excess -= sum(self._sizes.get(short, 0) for short in changes)
-        changes |= {_short(key): None for key in drop_oldest(connection, excess)}
+        excess -= sum(self._sizes.get(name, 0) for name in changes)
+        changes |= {short(key): None for key in drop_oldest(connection, excess)}
         connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
         connection.execute("COMMIT")
-        changes.update((_short(row[0]), row[2]) for row in rows)
-        for short, new in changes.items():
-            self._count(short, new)
+        changes.update((short(row[0]), row[2]) for row in rows)
+        for name, new in changes.items():
+            self._count(name, new)
 
-    def _count(self, short: int, size: int | None) -> None:
-        self._bytes += (size or 0) - self._sizes.pop(short, 0)
+    def _count(self, name: int, size: int | None) -> None:
+        self._bytes += (size or 0) - self._sizes.pop(name, 0)
         if size is not None:
-            self._sizes[short] = size
+            self._sizes[name] = size
+
+    def _carry_out(self, selector: Selector, removal: Removal, now: float, done: "Future[set[bytes]]") -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        found: set[bytes] = set()
+        if self._step(self._remove, selector, removal, now, found):
+            done.set_result(found)
+        else:
+            done.set_exception(Trouble("the cache file cannot be read or written now"))
+
+    def _remove(self, selector: Selector, removal: Removal, now: float, found: set[bytes]) -> None:
+        """What is acknowledged as gone must not come back when the machine loses its power: synced."""
+        self._file.execute("PRAGMA synchronous=FULL")
+        try:
+            for keys in meant(self._file, selector, now):
+                found.update(keys)
+                if removal is Removal.HARD and keys:
+                    self._transact([], keys)
+                elif removal is Removal.SOFT and keys:
+                    rows = [outdated(self._file, key, now) for key in keys]
+                    self._transact([row for row in rows if row is not None], keys)
+        finally:
+            roll_back(self._connection)
+            self._file.execute("PRAGMA synchronous=NORMAL")
 
     def _free_expired(self, before: float) -> None:
-        query = "DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE expires_at <= ? LIMIT ?) RETURNING key"
-        while gone := self._file.execute(query, (before, SWEEP_ROWS)).fetchall():
-            for (key,) in gone:
-                self._count(_short(key), None)
-            self._swept += len(gone)
-
-
-def _row(entry: Entry) -> _Row | None:
-    """None if this entry cannot be written."""
-    try:
-        return entry.key, entry.expires_at, entry.size, codec.encode(entry)
-    except ONE_ROWS_FAULT:
-        return None
-
-
-def _short(key: bytes) -> int:
-    return int.from_bytes(key[:8], "big")
+        for keys in free_expired(self._file, before):
+            for key in keys:
+                self._count(short(key), None)
+            self._swept += len(keys)

@@ -1,14 +1,15 @@
 """Memory in front of a slower store: found in memory at once, else read through and kept."""
 
 from cacheproxy.core.model import Census, Entry
-from cacheproxy.ports import Store
+from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.ports import Stocked
 from cacheproxy.stores.memory import Memory
 
 
 class Tiered:
     """The embedded default: `front` answers without waiting, `back` survives restarts."""
 
-    def __init__(self, front: Memory, back: Store) -> None:
+    def __init__(self, front: Memory, back: Stocked) -> None:
         self._front = front
         self._back = back
         self._reading: dict[bytes, object] = {}
@@ -37,6 +38,15 @@ class Tiered:
         self._reading.pop(entry.key, None)
         self._front.keep(entry)
         await self._back.put(entry)
+
+    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+        try:
+            meant = await self._back.remove(selector, removal, now)
+        finally:
+            # What is being read from the slower store may be from before; it must not be kept in front.
+            self._reading.clear()
+            front = await self._front.remove(selector, removal, now)
+        return meant | front
 
     async def sweep(self, now: float) -> int:
         return await self._front.sweep(now) + await self._back.sweep(now)

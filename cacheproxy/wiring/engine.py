@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from cacheproxy.core.removal import Removals
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder
@@ -35,8 +36,8 @@ class Engine:
 
 
 def build(  # noqa: PLR0913 - the parts of the house, by name
-    settings: Settings, *, store: Store, backend: Backend, probe: Probe, clock: Clock, journal: Journal, secret: bytes,
-    realm: bytes,
+    settings: Settings, *, store: Store, removals: Removals, backend: Backend, probe: Probe, clock: Clock,
+    journal: Journal, secret: bytes, realm: bytes,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
     voice = Voice(journal, hide_hits=settings.access.hide_hits)
@@ -48,7 +49,13 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     variants = Variants(clock)
     sender = Sender(backend, ask_usage=settings.stream.ask_usage)
     keeper = Keeper(
-        store=store, journal=journal, clock=clock, keeping=terms.keeping(settings), budget=budget, variants=variants
+        store=store,
+        removals=removals,
+        journal=journal,
+        clock=clock,
+        keeping=terms.keeping(settings),
+        budget=budget,
+        variants=variants,
     )
     exchange = Exchange(
         backend=backend, sender=sender, keeper=keeper, authority=authority, fill=fill, voice=voice, journal=journal,
@@ -57,10 +64,18 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     refresher = Refresher(sender=sender, keeper=keeper, authority=authority, fill=fill, journal=journal, clock=clock)
     serving = Serving(voice=voice, savings=savings, clock=clock, pace=terms.pace(settings))
     batch = Batch(
-        store=store, authority=authority, exchange=exchange, sender=sender, keeper=keeper, serving=serving, clock=clock
+        store=store,
+        removals=removals,
+        authority=authority,
+        exchange=exchange,
+        sender=sender,
+        keeper=keeper,
+        serving=serving,
+        clock=clock,
     )
     pipeline = Pipeline(
-        binder=binder, store=store, authority=authority, exchange=exchange, refresher=refresher, serving=serving,
-        batch=batch, variants=variants, clock=clock, lasting=terms.lasting(settings),
+        binder=binder, store=store, removals=removals, authority=authority, exchange=exchange,
+        refresher=refresher, serving=serving, batch=batch, variants=variants, clock=clock,
+        lasting=terms.lasting(settings),
     )  # fmt: skip
     return Engine(pipeline, binder, voice, budget, fill, refresher, savings)

@@ -2,6 +2,8 @@
 
 import time
 
+from cacheproxy.core.removal import Removals
+from cacheproxy.engine.purge import Purge
 from cacheproxy.http.backend import Backends, Patience
 from cacheproxy.http.handlers import Proxy
 from cacheproxy.http.tunnel import Tunnel
@@ -32,12 +34,14 @@ class House:
         self.clock: Clock = SystemClock()
         limits = settings.limits
         self.store, secret = open_store(settings, self.clock, self.telemetry)
+        removals = Removals()
+        self.purge = Purge(stock=self.store, removals=removals, journal=self.telemetry, clock=self.clock)
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
         self.backends = Backends(upstreams, patience)
         self.engine = engine.build(
-            settings, store=self.store, backend=self.backends, probe=self.backends.probe, clock=self.clock,
-            journal=self.telemetry, secret=secret, realm=realm(settings, upstreams),
+            settings, store=self.store, removals=removals, backend=self.backends, probe=self.backends.probe,
+            clock=self.clock, journal=self.telemetry, secret=secret, realm=realm(settings, upstreams),
         )  # fmt: skip
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)

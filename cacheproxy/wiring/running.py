@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from cacheproxy.http import admin, listen
+from cacheproxy.http.deadlines import Deadlines
 from cacheproxy.schema import Settings
 from cacheproxy.wiring.house import House
 
@@ -38,12 +39,15 @@ class Running:
     async def start(self) -> tuple[str, str]:
         """Bind both listeners; their URLs."""
         house, settings = self._house, self._settings
-        self._server = listen.server(house.proxy, settings.limits.keepalive_timeout)
+        limits = settings.limits
+        deadlines = Deadlines(limits.header_timeout, limits.body_timeout, limits.write_timeout)
+        self._server = listen.server(house.proxy, limits.keepalive_timeout, deadlines, house.telemetry)
         desk = admin.Desk(
             book=house.telemetry,
             config=redacted(settings),
             ready=lambda: not house.proxy.draining,
             drain=self._stop.set,
+            purge=house.purge,
             token=settings.admin.token.get_secret_value() if settings.admin.token else None,
         )
         self._admin = web.AppRunner(admin.application(desk), access_log=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from cacheproxy.core import key
 from cacheproxy.engine.guard import GuardedStore
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Clock, Store
+from cacheproxy.ports import Clock, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.sqlite import Sqlite
@@ -21,9 +21,11 @@ CACHE_FILE = "cache.sqlite3"
 SECRET_FILE = "secret"  # noqa: S105 - a file name
 
 
-def open_store(settings: Settings, clock: Clock, telemetry: Telemetry) -> tuple[Store, bytes]:
+def open_store(settings: Settings, clock: Clock, telemetry: Telemetry) -> tuple[Stocked, bytes]:
     """The embedded store, and the secret that its keys are made with."""
     memory = Memory(settings.store.memory_bytes)
+    disk: Sqlite | None = None
+    telemetry.gauge("store_dropped", "Answers put and not written to the disk.", lambda: disk.dropped if disk else 0)
     if settings.store.data_dir == "none":
         return memory, secrets.token_bytes(key.SECRET_BYTES)
     directory = Path(settings.store.data_dir)

@@ -3,10 +3,12 @@
 import asyncio
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from cacheproxy.core.model import Census
+from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.engine.guard import GuardedStore
 from cacheproxy.ports import Store
 from cacheproxy.stores.sqlite import Sqlite
@@ -284,3 +286,83 @@ def test_each_store_tells_what_it_is(store):
     """The representation names the store and what it holds."""
     assert "0 entries" in repr(store)
     assert type(store).__name__ in repr(store)
+
+
+# --- removal ---------------------------------------------------------------------------------------------------------
+
+LABELS = {1: ("red",), 2: ("red", "blue"), 3: ("blue",), 4: ()}
+
+
+async def labelled(store) -> None:
+    for number, tags in LABELS.items():
+        await store.put(replace(entry(number, 3000), tags=tags, knowledge=("handbook@1",)))
+
+
+async def there(store) -> set[int]:
+    return {number for number in LABELS if await store.get(key_of(number)) is not None}
+
+
+async def test_removed_is_what_was_meant_and_nothing_else(store):
+    await labelled(store)
+    red = Selector(tags=frozenset({"red"}))
+    assert await store.remove(red, Removal.HARD, 2000.0) == {key_of(1), key_of(2)}
+    assert await there(store) == {3, 4}
+    assert await store.remove(red, Removal.HARD, 2000.0) == set()
+    await holds(store, 2, 2 * size(3000))
+
+
+async def test_counted_is_not_removed(store):
+    await labelled(store)
+    red = Selector(tags=frozenset({"red"}))
+    assert await store.remove(red, Removal.NONE, 2000.0) == {key_of(1), key_of(2)}
+    assert await there(store) == {1, 2, 3, 4}
+    assert (await store.get(key_of(1))).fresh_until > 2000.0
+
+
+async def test_softly_removed_is_stale_from_now(store):
+    """Stale, not gone: it can still stand in when the backend fails, and its absolute expiry stays what it was."""
+    await labelled(store)
+    assert await store.remove(Selector(kb=frozenset({"handbook"})), Removal.SOFT, 2000.0) == set(map(key_of, LABELS))
+    for number, tags in LABELS.items():
+        whole = replace(entry(number, 3000), tags=tags, knowledge=("handbook@1",))
+        assert await store.get(key_of(number)) == replace(whole, fresh_until=2000.0)
+    # What was past its lifetime already is not made younger by that.
+    await store.remove(Selector(everything=True), Removal.SOFT, 3000.0)
+    assert (await store.get(key_of(1))).fresh_until == 2000.0
+    await holds(store, 4, 4 * size(3000))
+
+
+async def test_everything_may_be_removed_and_put_again(store):
+    await labelled(store)
+    assert len(await store.remove(Selector(everything=True), Removal.HARD, 2000.0)) == 4
+    assert await there(store) == set()
+    await holds(store, 0, 0)
+    await store.put(entry(1))
+    assert await store.get(key_of(1)) == entry(1)
+
+
+@pytest.mark.parametrize("removal", [Removal.HARD, Removal.SOFT])
+async def test_more_than_is_looked_at_at_once_may_be_removed(store, removal):
+    """Some written in the middle of it: what is meant and was there before is gone, or stale, at its end."""
+    for number in range(2500):
+        await store.put(replace(entry(number, 10), tags=("odd",) if number % 2 else ()))
+    removing = asyncio.create_task(store.remove(Selector(tags=frozenset({"odd"})), removal, 2000.0))
+    await asyncio.sleep(0)
+    await store.put(entry(5000, 10))
+    async with asyncio.timeout(60):
+        assert await removing == {key_of(number) for number in range(1, 2500, 2)}
+    found = [await store.get(key_of(number)) for number in range(2500)]
+    fresh = [number for number, one in enumerate(found) if one is not None and one.fresh_until > 2000.0]
+    assert fresh == list(range(0, 2500, 2))
+    assert sum(one is not None for one in found) == (1250 if removal is Removal.HARD else 2500)
+    assert await store.get(key_of(5000)) == entry(5000, 10)
+
+
+async def test_an_answer_with_many_long_labels_is_found_by_each(store):
+    tags = tuple(f"{number:03d}{'x' * 90}" for number in range(64))
+    await store.put(replace(entry(1), tags=tags))
+    await store.put(entry(2))
+    for tag in (tags[0], tags[-1]):
+        assert await store.remove(Selector(tags=frozenset({tag})), Removal.NONE, 2000.0) == {key_of(1)}
+    assert await store.remove(Selector(tags=frozenset({tags[-1]})), Removal.HARD, 2000.0) == {key_of(1)}
+    assert await store.get(key_of(1)) is None

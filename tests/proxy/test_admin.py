@@ -140,3 +140,10 @@ async def test_drain_by_call(spawn, session):
     async with session.post(process.admin + "/admin/drain") as answer:
         assert answer.status == 202
     assert await process.exit() == 0
+
+
+async def test_answers_that_the_disk_did_not_take_are_counted(start, session, backend, tmp_path):
+    proxy = await start(store__data_dir=str(tmp_path), store__disk_bytes=1000)
+    await rig.Client(proxy.base, session).chat()
+    _, text = await get(session, proxy.admin + "/metrics")
+    assert b"cacheproxy_store_dropped 1.0" in text

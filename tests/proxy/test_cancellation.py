@@ -7,6 +7,7 @@ import json
 import pytest
 
 from cacheproxy.core.model import Census
+from cacheproxy.core.removal import Removals
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.profile import Stages
@@ -131,7 +132,15 @@ def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Fill, Slow
 
     settings = resolve({"upstreams": ["http://backend"], "exact.keep_stale": 0}, None, {}).settings
     inside = engine.build(
-        settings, store=store, backend=backend, probe=probe, clock=clock, journal=journal, secret=SECRET, realm=b"r"
+        settings,
+        store=store,
+        removals=Removals(),
+        backend=backend,
+        probe=probe,
+        clock=clock,
+        journal=journal,
+        secret=SECRET,
+        realm=b"r",
     )
     return inside.pipeline, backend, inside.budget, inside.fill, store
 

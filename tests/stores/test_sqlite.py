@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from cacheproxy.core.model import Census
+from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.sqlite import Sqlite
 from tests.rig import until
@@ -293,3 +294,15 @@ async def test_a_place_that_cannot_hold_a_file_is_trouble_at_opening(tmp_path, w
     with pytest.raises(Trouble, match=r"cannot use .*cache\.sqlite3"):
         Sqlite(path, ROOMY)
     assert not [t for t in threading.enumerate() if t.name.startswith("sqlite-write")]
+
+
+async def test_a_removal_is_synced_to_the_disk_before_it_is_told(opened):
+    """What was acknowledged as gone must not come back after a power failure; WAL alone only promises a whole file."""
+    store = opened()
+    await fill(store, range(3))
+    statements: list[str] = []
+    store._connection.set_trace_callback(statements.append)
+    await store.remove(Selector(everything=True), Removal.HARD, 2000.0)
+    synced = statements.index("PRAGMA synchronous=FULL")
+    assert synced < next(at for at, text in enumerate(statements) if text.startswith("DELETE"))
+    assert statements.index("COMMIT") < statements.index("PRAGMA synchronous=NORMAL")

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from cacheproxy.core.model import Census
-from cacheproxy.stores import sqlite
-from cacheproxy.stores.sqlite import GAP, Sqlite
+from cacheproxy.stores import way
+from cacheproxy.stores.sqlite import Sqlite
+from cacheproxy.stores.way import GAP
 from tests.rig import until
 from tests.stores.entries import Lock, entry, key_of, size
 
@@ -41,7 +42,7 @@ async def opened(file) -> AsyncIterator[Open]:
 def pauses(monkeypatch) -> list[float]:
     """The times that the event loop stands still for; here it only notes them."""
     noted: list[float] = []
-    monkeypatch.setattr(sqlite, "time", SimpleNamespace(sleep=noted.append))
+    monkeypatch.setattr(way, "time", SimpleNamespace(sleep=noted.append))
     return noted
 
 
@@ -121,7 +122,7 @@ async def test_the_loop_makes_way_for_a_writer_that_does_not_get_on(opened, file
     await written(store)
     assert set(pauses) == {GAP}
     assert GAP <= 0.001
-    await until(lambda: store._watching is None)
+    await until(lambda: store._way.loop is None)
     stood = len(pauses)
     await asyncio.sleep(0.1)
     assert len(pauses) == stood
@@ -131,7 +132,7 @@ async def test_the_loop_makes_way_for_a_read_that_does_not_get_on(opened, pauses
     store = opened()
     await store.put(entry(1))
     await written(store)
-    await until(lambda: store._watching is None)
+    await until(lambda: store._way.loop is None)
     pauses.clear()
     gate = threading.Event()
     try:
@@ -141,7 +142,7 @@ async def test_the_loop_makes_way_for_a_read_that_does_not_get_on(opened, pauses
     finally:
         gate.set()
     assert await asked == entry(1)
-    await until(lambda: store._watching is None)
+    await until(lambda: store._way.loop is None)
     assert set(pauses) == {GAP}
 
 
@@ -155,9 +156,9 @@ async def test_the_loop_does_not_stand_still_for_threads_that_get_on(opened, fil
         await until(lambda: store._writing)
         await store.put(entry(2))
         stood = len(pauses)
-        store._make_way(asyncio.get_running_loop(), ({key_of(2): entry(2)}, {key_of(1): entry(1)}, object()))
+        store._way.make(asyncio.get_running_loop(), ({key_of(2): entry(2)}, {key_of(1): entry(1)}, object()))
         assert len(pauses) == stood
-        store._make_way(asyncio.get_running_loop(), store._work())
+        store._way.make(asyncio.get_running_loop(), store._work())
         assert len(pauses) == stood + 1
     await written(store)
 

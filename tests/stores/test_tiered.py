@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from cacheproxy.core.model import Entry
+from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.errors import Trouble
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.tiered import Tiered
 from tests.stores.entries import entry, key_of, size
@@ -67,3 +71,32 @@ async def test_an_old_entry_on_its_way_does_not_hide_a_newer_one_too_large_for_t
     newer = entry(1, 50_000, version=1)
     tiered = await _put_while_the_back_is_asked(Memory(100_000), newer)
     assert await tiered.get(key_of(1)) == newer
+
+
+@pytest.mark.parametrize("removal", [Removal.HARD, Removal.SOFT])
+async def test_an_entry_on_its_way_does_not_outlive_its_removal(removal):
+    """The slower store has given the entry out of its hand when it is removed; it must not be kept in front."""
+    back = Gated()
+    tiered = Tiered(Memory(1_000_000), back)
+    await back.put(entry(1))
+    back.gate.clear()
+    asked = asyncio.create_task(tiered.get(key_of(1)))
+    await back.asked.wait()
+    await tiered.remove(Selector(everything=True), removal, 2000.0)
+    back.gate.set()
+    await asked
+    left = await tiered.get(key_of(1))
+    assert left is None if removal is Removal.HARD else left is not None and left.fresh_until == 2000.0
+
+
+async def test_what_the_slower_store_cannot_remove_is_gone_in_front_and_is_not_acknowledged():
+    class Full(Memory):
+        async def remove(self, *_: object) -> set[bytes]:
+            raise Trouble("the disk is full")
+
+    front = Memory(1_000_000)
+    tiered = Tiered(front, Full(1_000_000))
+    await tiered.put(entry(1))
+    with pytest.raises(Trouble):
+        await tiered.remove(Selector(everything=True), Removal.HARD, 2000.0)
+    assert front.census().entries == 0
