@@ -5,7 +5,7 @@ nothing of a batch is known, or its parts do not fit together, it goes its way a
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import orjson
@@ -19,6 +19,7 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine import keeper
+from cacheproxy.engine.aside import aside
 from cacheproxy.engine.authority import Authority, accepted_at
 from cacheproxy.engine.binder import Bound
 from cacheproxy.engine.call import Call
@@ -59,12 +60,12 @@ class Batch:
             call.stages.lap("auth")
             if grant is None:
                 known, reason = {}, Reason.UNPROVEN_CREDENTIAL
-            known = {name: entry for name, entry in known.items() if self._removals.stands(entry, bound.head.epoch)}
+            known = {name: entry for name, entry in known.items() if self._stand(bound, [entry])}
         missing = [i for i, item in enumerate(bound.items) if item.key not in known]
         if not missing and bound.mode is not Mode.SHADOW:
             entries = [known[item.key] for item in bound.items]
-            answer = _composed(bound, [entry.answer.body for entry in entries])
-            if answer is not None:
+            answer = await _composed(bound, [entry.answer.body for entry in entries])
+            if answer is not None and self._stand(bound, entries):
                 return await self._serving.composed(call, bound, entries, answer)
             missing = [*range(len(bound.items))]
         if bound.controls.only_if_cached:
@@ -117,19 +118,22 @@ class Batch:
             outcome = Outcome(Source.MISS, Reason.STATUS, Forward.PARTIAL)
             return await self._exchange.hand_on(call, bound.ask.endpoint, reply, outcome)
         singles = await self._singles(part, reply)
-        stand = all(self._removals.stands(entry, bound.head.epoch) for entry in known.values())
-        if isinstance(singles, Reason) or not stand:
+        if isinstance(singles, Reason):
             return None
         bodies = {name: entry.answer.body for name, entry in known.items()}
         bodies.update({item.key: single for item, single in zip(part.items, singles, strict=True)})
-        whole = _composed(bound, [bodies[item.key] for item in bound.items])
-        if whole is None:
+        whole = await _composed(bound, [bodies[item.key] for item in bound.items])
+        if whole is None or not self._stand(bound, known.values()):
             return None
         source = keeper.Source(reply.fields, asked_at, self._clock.monotonic() - began)
         refused = await self._keeper.keep_items(part, singles, source)
         outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
         spared = [known[item.key] for item in bound.items if item.key in known]  # as often as each is given
         return await self._serving.partly(call, bound, spared, whole, outcome)
+
+    def _stand(self, bound: Bound, entries: Iterable[Entry]) -> bool:
+        """Whether no removal since `bound` arrived means one of them. Asked anew after every wait."""
+        return all(self._removals.stands(entry, bound.head.epoch) for entry in entries)
 
     async def _singles(self, part: Bound, reply: Reply) -> list[bytes] | Reason:
         """The answers to the inputs of `part`, one by one, from the whole of the backend's reply."""
@@ -145,12 +149,15 @@ class Batch:
             reply.close()
         if isinstance(answer, Reason):
             return answer
-        return embeddings.split(answer.body, [item.weight for item in part.items])
+        weights = [item.weight for item in part.items]
+        return await aside(len(answer.body), lambda: embeddings.split(answer.body, weights))
 
 
-def _composed(bound: Bound, bodies: list[bytes]) -> Answer | None:
+async def _composed(bound: Bound, bodies: list[bytes]) -> Answer | None:
     """One answer from those to the single inputs, in the order asked."""
-    body = embeddings.compose(bodies)
-    if body is None:
-        return None
-    return json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))
+
+    def compose() -> Answer | None:
+        body = embeddings.compose(bodies)
+        return None if body is None else json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))
+
+    return await aside(sum(map(len, bodies)), compose)

@@ -14,6 +14,7 @@ from cacheproxy.core.recording import json_answer
 from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.core.rules import Mode
+from cacheproxy.engine.aside import aside
 from cacheproxy.engine.binder import Bound
 from cacheproxy.engine.passage import stated_length
 from cacheproxy.engine.record import Budget, Recording
@@ -111,7 +112,8 @@ class Keeper:
 
     async def _keep(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
         if len(bound.items) > 1 and answer.status == 200:
-            singles = embeddings.split(answer.body, [item.weight for item in bound.items])
+            weights = [item.weight for item in bound.items]
+            singles = await aside(len(answer.body), lambda: embeddings.split(answer.body, weights))
             if isinstance(singles, Reason):
                 return singles
             return await self.keep_items(bound, singles, source)
@@ -127,8 +129,12 @@ class Keeper:
         refused = self._unwanted(bound, 200, source.fields)
         if refused is not None:
             return refused
-        for item, body in zip(bound.items, singles, strict=True):
-            answer = json_answer(bound.ask.endpoint, JSON_TYPE, body, orjson.loads(body))
+        endpoint = bound.ask.endpoint
+        answers = await aside(
+            sum(map(len, singles)),
+            lambda: [json_answer(endpoint, JSON_TYPE, body, orjson.loads(body)) for body in singles],
+        )
+        for item, answer in zip(bound.items, answers, strict=True):
             if bound.mode is Mode.SHADOW:
                 await self._compare(item.key, answer)
             alone = replace(bound, ask=replace(bound.ask, key=item.key, choices=1))

@@ -1,12 +1,12 @@
 """Serves stored answers: in the form, coding and pace that the caller is to get."""
 
-import asyncio
 from dataclasses import replace
 
 from cacheproxy.core import coding, key
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core.model import Answer, Entry, Fields, Form
 from cacheproxy.core.outcome import Outcome, Reason, Source
+from cacheproxy.engine.aside import aside
 from cacheproxy.engine.authority import Grant
 from cacheproxy.engine.binder import Bound
 from cacheproxy.engine.call import Call
@@ -16,8 +16,6 @@ from cacheproxy.engine.savings import Savings
 from cacheproxy.engine.served import Served, Voice
 from cacheproxy.ports import Clock
 
-PACKED_AT_ONCE = 128 * 2**10
-"""Bytes up to which packing is quicker than handing it to a thread."""
 PACKED_FROM = 1024
 """Bytes from which on a JSON answer is packed for callers who accept it."""
 
@@ -75,10 +73,8 @@ class Serving:
         packed = None if self._voice.hides else _coding(call.fields, answer)
         served = self._voice.hit(call.stages, outcome, answer, entry.endpoint, now, packed)
         if packed is not None and isinstance(served.body, bytes):
-            if len(served.body) > PACKED_AT_ONCE:
-                served.body = await asyncio.to_thread(coding.pack, served.body, packed)
-            else:
-                served.body = coding.pack(served.body, packed)
+            plain = served.body
+            served.body = await aside(len(plain), lambda: coding.pack(plain, packed))
             served.length = len(served.body)
         if answer.form is Form.EVENTS and not self._pace.instant and isinstance(served.body, bytes):
             served.body, served.length = paced(served.body, entry, self._pace), None
