@@ -1,7 +1,7 @@
 """How much the property tests try: the same examples and operations in every run, many more and others in `make soak`.
 
 `CACHEPROXY_EXAMPLES` multiplies the examples (more than 1: drawn anew in each run), `CACHEPROXY_OPERATIONS` is the
-length of a random run of operations.
+length of a random run of operations, `CACHEPROXY_SEED` chooses which.
 """
 
 import os

@@ -112,6 +112,8 @@ class Backends:
             pump = asyncio.get_running_loop().create_task(_pump(body, connection, chunked))
         try:
             await connection.head(self._patience.first_byte)
+            if connection.status == 101 and http_fields.first(request.fields, b"upgrade") is None:
+                raise UpstreamUnreachable("The backend switched to a protocol that it was not asked for.")
         except BaseException:
             if pump is not None:
                 pump.cancel()
@@ -212,4 +214,4 @@ async def _pump(body: AsyncIterator[bytes], connection: Connection, chunked: boo
             connection.write(b"0\r\n\r\n")
     except Exception as error:  # noqa: BLE001 - whatever the client's side raises
         log.debug("request body broke off: %s", type(error).__name__)
-        connection.abort()
+        connection.abort(error if isinstance(error, AnswerError) else None)

@@ -5,18 +5,26 @@ awaits. What the reader has not taken is bounded: above `HIGH_WATER` bytes the s
 """
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import cast
 
 import httptools
 
-from cacheproxy.core.fields import render
+from cacheproxy.core.fields import end_to_end, render, tokens
 from cacheproxy.core.model import Fields
-from cacheproxy.errors import UpstreamCut, UpstreamTimeout
+from cacheproxy.errors import AnswerError, UpstreamCut, UpstreamTimeout
 
 HIGH_WATER = 256 * 1024
+HEAD_LIMIT = 256 * 1024
+"""Bytes that may come before an answer's head is whole, interim answers included."""
 _NO_BODY = (204, 304)
+_BAD_PHRASE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+class _Refused(Exception):
+    """The parser takes it, a proxy must not pass it on."""
 
 
 class Dropped(Exception):
@@ -50,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._buffered = 0
         self._have_head = False
+        self._before_head = 0
         self._complete = False
         self._keep_alive = False
         self._until_close = False
@@ -74,6 +83,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         self.touched = True
+        self._before_head += 0 if self._have_head else len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -83,6 +93,8 @@ class Connection(asyncio.Protocol):
                 self._keep_alive = False
             else:
                 self._fail(UpstreamCut(f"the answer is not HTTP: {error}"))
+        if not self._have_head and self._before_head > HEAD_LIMIT:
+            self._fail(UpstreamCut("the answer's head does not end"))
         self._wake()
 
     def eof_received(self) -> bool:
@@ -110,11 +122,13 @@ class Connection(asyncio.Protocol):
     # --- the parser's side ---------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._lines = []
-        self.phrase = b""
+        if not self._have_head:
+            self._lines = []
+            self.phrase = b""
 
     def on_status(self, phrase: bytes) -> None:
-        self.phrase += phrase
+        if not self._have_head:
+            self.phrase += phrase
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._have_head:
@@ -125,14 +139,19 @@ class Connection(asyncio.Protocol):
             self._keep_alive = False  # a second answer to one request
             return
         status = self._parser.get_status_code()
-        if 100 <= status < 200 and status != 101:
+        fields = tuple(self._lines)
+        if status < 100 or _BAD_PHRASE.search(self.phrase):
+            raise _Refused("a status line that is none")
+        names = {name.lower() for name, _ in fields}
+        if b"transfer-encoding" in names and set(tokens(fields, b"transfer-encoding")) != {b"chunked"}:
+            raise _Refused("a transfer coding that was not asked for")
+        if status < 200 and status != 101:
             if status != 100:  # that one was for us: RFC 9110 section 15.2
-                self.interim += b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, self.phrase, render(tuple(self._lines)))
+                self.interim += b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, self.phrase, render(end_to_end(fields)))
             return
         self.status = status
-        self.fields = tuple(self._lines)
+        self.fields = fields
         self._have_head = True
-        names = {name.lower() for name, _ in self._lines}
         self._until_close = not names & {b"content-length", b"transfer-encoding"} and status not in _NO_BODY
         if self._head_only or status == 101:
             self._complete = True
@@ -217,11 +236,12 @@ class Connection(asyncio.Protocol):
     def closed(self) -> bool:
         return self._closed or self.transport is None or self.transport.is_closing()
 
-    def abort(self) -> None:
-        """Cut the connection now; the backend sees it at once."""
+    def abort(self, why: AnswerError | None = None) -> None:
+        """Cut the connection now; the backend sees it at once. `why`: what the wait for the head is to raise."""
         if self.transport is not None and not self._closed:
             self.transport.abort()
-        self._fail(UpstreamCut("the exchange was given up"))
+        given_up = UpstreamCut("the exchange was given up")
+        self._fail(given_up if why is None or self._have_head else why)
 
     def _fail(self, error: BaseException) -> None:
         if self._lost is None and not self._complete:

@@ -73,7 +73,7 @@ class Proxy:
             limits.check(request.method, request.version, target, call.fields)
             if self.refusing:
                 raise Draining("The proxy is shutting down.")
-            if is_websocket(call.method, call.fields):
+            if request.version >= (1, 1) and is_websocket(call.method, call.fields):
                 return await self._upgrade(request, call)
             served = await self._pipeline.answer(call)
         except AnswerError as error:
@@ -112,7 +112,7 @@ class Proxy:
         modern = request.version >= (1, 1)
         bodyless = request.method == "HEAD" or served.status in BODYLESS
         chunked = modern and not bodyless and (served.chunked or served.length is None)
-        keep = request.keep_alive and not close and not self.draining
+        keep = request.keep_alive and not close and not self.draining and not _must_be_last(request)
         keep = keep and (modern or bodyless or served.length is not None)
         head = self._head(served, modern=modern, chunked=chunked, keep=keep)
         transport = request.transport
@@ -191,6 +191,12 @@ class Proxy:
 async def _slices(body: bytes) -> AsyncGenerator[bytes, None]:
     for start in range(0, len(body), AT_ONCE):
         yield body[start : start + AT_ONCE]
+
+
+def _must_be_last(request: BaseRequest) -> bool:
+    """Whether no request may be read behind this one. aiohttp's parser gives the last trailer of a chunked body to the
+    next request as a header, and loses what came in one packet with an offer to upgrade."""
+    return "Transfer-Encoding" in request.headers or "Upgrade" in request.headers
 
 
 _PHRASES = {

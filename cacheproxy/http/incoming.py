@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator
 
-from aiohttp.web import BaseRequest
+from aiohttp import StreamReader
+from aiohttp.web import BaseRequest, RequestPayloadError
 
 from cacheproxy.core import fields as http_fields
 from cacheproxy.engine.profile import Stages
-from cacheproxy.errors import RequestTooLarge
+from cacheproxy.errors import InvalidRequest, RequestTooLarge
 
 SMALL = 64 * 1024
 """A body of a stated length up to this is read before it is forwarded, so that it can be sent again if the kept
@@ -37,7 +38,7 @@ class Incoming:
         self._continue()
         parts: list[bytes] = []
         size = 0
-        while data := await content.readany():
+        while data := await _read(content):
             size += len(data)
             if size > self._limit:
                 raise self._too_large()
@@ -52,7 +53,7 @@ class Incoming:
         if stated is not None and stated <= SMALL:
             return await self.whole()
         self._continue()
-        return request.content.iter_any()
+        return _Pieces(request.content)
 
     def _continue(self) -> None:
         """Tell a client that waits for it to send its body (RFC 9110 section 10.1.1)."""
@@ -63,3 +64,26 @@ class Incoming:
 
     def _too_large(self) -> RequestTooLarge:
         return RequestTooLarge(f"The request body is larger than {self._limit} bytes.")
+
+
+class _Pieces:
+    """The pieces of a body as they come."""
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+
+    def __aiter__(self) -> "_Pieces":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if data := await _read(self._content):
+            return data
+        raise StopAsyncIteration
+
+
+async def _read(content: StreamReader) -> bytes:
+    """The next bytes of a body, empty at its end. Raises `InvalidRequest` where its framing breaks."""
+    try:
+        return await content.readany()
+    except RequestPayloadError as error:
+        raise InvalidRequest("The request body is not framed as its head says.") from error

@@ -11,7 +11,10 @@ from cacheproxy.core.model import Fields
 from cacheproxy.errors import AnswerError, InvalidRequest
 
 _FRAMING_LOOKALIKES = frozenset({b"content_length", b"transfer_encoding"})
-_BAD_TARGET = re.compile(rb"[\x00-\x20\x7f]")
+_BAD_TARGET = re.compile(rb"[^\x21\x22\x24-\x7e]")
+"""What no request target may contain; ``#`` too, since some cut it off and some do not (RFC 9112 section 3.2)."""
+_HOST = re.compile(rb"(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]*)(?::[0-9]*)?")
+"""RFC 9110 section 7.2: a host as a URI has it, and its port; neither user nor path."""
 
 
 def check(method: str, version: tuple[int, int], target: bytes, fields: Fields) -> None:
@@ -25,11 +28,19 @@ def check(method: str, version: tuple[int, int], target: bytes, fields: Fields) 
     names = [name.lower() for name, _ in fields]
     if not _FRAMING_LOOKALIKES.isdisjoint(names):
         raise InvalidRequest("Header names that imitate framing are refused.")
-    if names.count(b"host") > 1:
+    hosts = _values(b"host", names, fields)
+    if len(hosts) > 1:
         raise InvalidRequest("More than one Host header.")
-    codings = [value.strip().lower() for name, value in fields if name.lower() == b"transfer-encoding"]
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        raise InvalidRequest("The Host header is no host.")
+    codings = [value.strip().lower() for value in _values(b"transfer-encoding", names, fields)]
     if codings and (codings != [b"chunked"] or version == (1, 0) or b"content-length" in names):
         raise InvalidRequest("Transfer-Encoding must be chunked, once, in HTTP/1.1, without a Content-Length.")
+
+
+def _values(wanted: bytes, names: list[bytes], fields: Fields) -> list[bytes]:
+    """The values of the field `wanted`; `names` are those of `fields` in lower case."""
+    return [field[1] for name, field in zip(names, fields, strict=True) if name == wanted] if wanted in names else []
 
 
 def error_body(error: AnswerError) -> bytes:

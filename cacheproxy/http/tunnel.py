@@ -14,7 +14,7 @@ from cacheproxy.core.model import Fields
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.engine.passage import Passage, forwarded
 from cacheproxy.engine.served import Served, Voice
-from cacheproxy.errors import InvalidRequest
+from cacheproxy.errors import InvalidRequest, UpstreamUnreachable
 from cacheproxy.http.backend import Answering, Backends
 from cacheproxy.http.incoming import Incoming
 from cacheproxy.ports import Outbound
@@ -84,9 +84,12 @@ class Tunnel:
         """Ask the backend for the upgrade and carry it to its end (None), or give its answer if it declines."""
         if request.body_exists:
             raise InvalidRequest("A request for an upgrade must not have a body.")
-        asked = http_fields.values(call.fields, b"upgrade")
-        handshake = ((b"Connection", b"Upgrade"), *((b"Upgrade", value) for value in asked))
+        # Of several offers only this one goes on: a tunnel of HTTP/2 would be a way past everything here.
+        handshake = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
         reply = await self._backends.send(Outbound(call.method, call.target, forwarded(call.fields) + handshake, None))
+        if reply.status == 101 and http_fields.tokens(reply.fields, b"upgrade") != [b"websocket"]:
+            reply.close()
+            raise UpstreamUnreachable("The backend switched to a protocol that it was not asked for.")
         if reply.status != 101:
             passage = Passage(call.fields, reply.fields, transparent=True)
             outcome = Outcome(Source.BYPASS, Reason.UNCACHEABLE_PATH, Forward.BYPASS)

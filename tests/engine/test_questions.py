@@ -136,7 +136,8 @@ class Change:
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         changed = copy.deepcopy(body)
         act = self._dice.random()
-        turns = [t for name in ("messages", "input") for t in changed.get(name) or () if isinstance(t, dict)]
+        lists = [told for name in ("messages", "input") if isinstance(told := changed.get(name), list)]
+        turns = [turn for told in lists for turn in told if isinstance(turn, dict)]
         if act < 0.4:
             self._known(changed)
         elif act < 0.6 and turns:
