@@ -13,7 +13,7 @@ from typing import Any, cast
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from cacheproxy.errors import ConfigurationError, InvalidRequest, RequestTimeout
 from cacheproxy.http import limits, wire
@@ -49,6 +49,17 @@ class _Connection(RequestHandler):
     def data_received(self, data: bytes) -> None:
         self._watch.hear(data)
         super().data_received(data)
+        if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+            self._break_body()
+
+    def _break_body(self) -> None:
+        """What came is no HTTP. The compiled parser does not tell the body that it was in, which would wait on."""
+        bodies = [body for _, body in self._messages]
+        if self._current_request is not None:
+            bodies.append(self._current_request.content)
+        for body in bodies:
+            if not body.is_eof() and body.exception() is None:
+                body.set_exception(web.RequestPayloadError("the framing is broken"))
 
     def eof_received(self) -> bool:  # type: ignore[override] # the transport heeds it, aiohttp never gives one
         """The client sends no more. Judged a turn later: a request that came with it has its handler by then."""

@@ -76,6 +76,18 @@ async def test_refused(start, tap, name, bytewise):
     await assert_honest(proxy.port, tap, name)
 
 
+@pytest.mark.parametrize("name", refused.BROKEN_BODIES)
+async def test_body_that_breaks_once_it_is_waited_for(start, tap, name):
+    """The head comes first, its body byte by byte: the wait ends with the refusal, and so does the backend's call."""
+    proxy = await start(upstream=tap.url)
+    form = refused.BROKEN_BODIES[name]
+    statuses = judge(await converse(proxy.port, form + LAST, bytewise=len(form) < SHORT), tap)
+    assert statuses == [400]
+    assert tap.requests == []
+    assert proxy.house.store.census().entries == 0
+    await assert_honest(proxy.port, tap, name)
+
+
 @pytest.mark.parametrize("name", refused.REFUSED)
 async def test_refused_behind_an_honest_request(port, tap, name):
     """The honest one has its answer, or shares the refusal of the packet it came in; the other is refused as alone."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests import rig
-from tests.fakes.backend import chunk, event, reset, sends, streams, text_chunk, usage_chunk
+from tests.fakes.backend import chunk, event, plain, reset, sends, streams, text_chunk, usage_chunk
 from tests.proxy import wire
 from tests.rig import BODY
 
@@ -212,3 +212,24 @@ async def test_caller_that_closes_before_the_terminal_event_leaves_nothing(proxy
         caller.writer.transport.abort()
     await rig.until(lambda: backend.open == 0 and proxy.house.proxy.running == 0)
     assert_nothing_kept(proxy, backend, calls=1)
+
+
+async def test_a_stream_that_is_refused_late_is_refused(client, backend):
+    """B26: no 200 is sent ahead of the backend's, so a late 429 arrives as one, with its header; nothing is kept."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def late(exchange) -> None:
+        begun.set()
+        await go_on.wait()
+        body = {"error": {"message": "slow down", "type": "rate_limit_error"}}
+        await exchange.json(body, "429 Too Many Requests", b"Retry-After: 7\r\n")
+
+    backend.script = late
+    asking = asyncio.create_task(client.chat(stream=True))
+    await begun.wait()
+    assert not asking.done()
+    go_on.set()
+    answer = await asking
+    assert (answer.status, answer.get("retry-after"), answer.cache) == (429, "7", "MISS")
+    backend.script = plain
+    assert (await client.chat(stream=True)).cache == "MISS"
