@@ -5,12 +5,13 @@ same. Line ends are LF, CRLF or CR, also mixed.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r){2}")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _PARTS = re.compile(rb"(\r\n|\n|\r)")
-_DATA = re.compile(rb"(?:\xef\xbb\xbf)?data(?::[ ]?|$)")
+_DATA = re.compile(rb"data(?::[ ]?|$)")
 _BOM = b"\xef\xbb\xbf"
 
 DONE = b"[DONE]"
@@ -41,15 +42,17 @@ class Event:
         """The event's bytes with another `data`; every other byte is kept if the event has one line of it."""
         others = [line for line in self.lines if line.partition(b":")[0] != b"data"]
         if len(self.lines) - len(others) != 1:
-            return b"\n".join([*others, *(b"data: " + line for line in data.split(b"\n"))]) + b"\n\n"
-        parts = _PARTS.split(self.raw)
-        kept: list[bytes] = []
+            return _block([*others, *(b"data: " + line for line in data.split(b"\n"))])
+        # A mark at the start of the stream is no part of the line; anywhere else it is.
+        marked = self.raw.startswith(_BOM) and self.lines[:1] != (_LINE.split(self.raw, maxsplit=1)[0],)
+        parts = _PARTS.split(self.raw[len(_BOM) :] if marked else self.raw)
+        kept = [_BOM] if marked else []
         for line, end in zip(parts[::2], [*parts[1::2], b""], strict=True):
             mark = _DATA.match(line)
             if mark is None:
                 kept += (line, end)
                 continue
-            name = mark.group().removeprefix(_BOM)
+            name = mark.group()
             for new in data.split(b"\n"):
                 bare = name[-1:] == b":" and new[:1] != b" "
                 kept.append((name if bare or name[-1:] == b" " else b"data: ") + new + (end or b"\n"))
@@ -57,8 +60,14 @@ class Event:
 
     @property
     def stored(self) -> bytes:
-        """The event's bytes without comments, line ends as LF."""
-        return b"\n".join(self.lines) + b"\n\n"
+        """The event's bytes without its comments, line ends as LF."""
+        return _block(self.lines)
+
+
+def _block(lines: Sequence[bytes]) -> bytes:
+    """The event with these field lines. A name that begins like the byte-order mark must not come to stand where it
+    would be taken for one, at the start of the stream: an empty comment goes before it."""
+    return b"\n".join([b":", *lines] if lines and lines[0].startswith(_BOM) else lines) + b"\n\n"
 
 
 def _value(line: bytes) -> bytes:
