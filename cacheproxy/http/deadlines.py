@@ -64,7 +64,8 @@ class Watch:
 
     __slots__ = (
         "_acked", "_buffered", "_busy", "_clock", "_half_closed", "_head_since", "_heard", "_last", "_looked",
-        "_payload", "_protocol", "_seen", "_silent_since", "_spent", "_stuck_since", "_taken", "_writer", "transport",
+        "_payload", "_protocol", "_seen", "_silent_since", "_spent", "_stuck_since", "_taken", "_upgrade",
+        "_writer", "transport",
     )  # fmt: skip
 
     def __init__(
@@ -76,7 +77,7 @@ class Watch:
         self._head_since: float | None = clock()
         self._heard = False
         self._busy = False
-        self._last = False
+        self._last = self._upgrade = False
         self._half_closed = False
         self._payload: StreamReader | None = None
         self._writer: AbstractStreamWriter | None = None
@@ -108,9 +109,10 @@ class Watch:
         if data.lstrip(b"\r\n"):  # some clients end a body with an empty line
             self._head_since = self._clock()
 
-    def begin(self, payload: StreamReader, writer: AbstractStreamWriter, *, last: bool) -> None:
-        """A head was read and its handler starts. `last`: the client has said that it is its last request."""
-        self._busy, self._last = True, last
+    def begin(self, payload: StreamReader, writer: AbstractStreamWriter, *, last: bool, upgrade: bool) -> None:
+        """A head was read and its handler starts. `last`: the client has said that it is its last request; `upgrade`:
+        it wants another protocol, for which it needs both halves."""
+        self._busy, self._last, self._upgrade = True, last, upgrade
         self._head_since = None
         self._writer = writer
         self._payload = None if payload.is_eof() else payload
@@ -131,7 +133,7 @@ class Watch:
         connections has `HALF_CLOSED` seconds to take something; one that said that this is its last request has
         all the time, and the kernel is told to ask."""
         whole = self._payload is None or self._payload.is_eof()
-        if self._busy and whole and not self._half_closed:
+        if self._busy and whole and not self._upgrade and not self._half_closed:
             self._half_closed = True
             self._taken = wire.taken(self.transport)
             wire.probe(self.transport)

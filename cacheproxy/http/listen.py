@@ -78,7 +78,7 @@ class _Connection(RequestHandler):
 
     def begin(self, message: RawRequestMessage, payload: StreamReader, writer: AbstractStreamWriter) -> None:
         """A request's handler starts."""
-        self._watch.begin(payload, writer, last=message.should_close and not message.upgrade)
+        self._watch.begin(payload, writer, last=message.should_close, upgrade=message.upgrade)
 
     def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None

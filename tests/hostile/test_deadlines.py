@@ -356,7 +356,7 @@ class Transport:
 
     def begin(self) -> aiohttp.StreamReader:
         payload = aiohttp.StreamReader(mock.Mock(), 2**16, loop=mock.Mock())
-        self.watch.begin(payload, mock.Mock(output_size=0), last=False)
+        self.watch.begin(payload, mock.Mock(output_size=0), last=False, upgrade=False)
         return payload
 
     def get_protocol(self) -> object:

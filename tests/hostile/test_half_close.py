@@ -115,6 +115,23 @@ async def test_a_client_that_keeps_connections_and_takes_what_comes_is_there(pro
     await rig.until(lambda: connections(proxy) == [])
 
 
+@pytest.mark.parametrize("way", ["close", "1.0"])
+async def test_one_that_said_it_was_its_last_is_waited_for(proxy, backend, monkeypatch, way):
+    """Though nothing is written to it in the second after the end of its sending."""
+    judged = asyncio.Event()
+    silence = listen._Connection._judge_silence
+    monkeypatch.setattr(listen, "HALF_CLOSED", 0.05)
+    monkeypatch.setattr(listen._Connection, "_judge_silence", lambda self: (silence(self), judged.set()))
+    backend.script = gate = Gate()
+    async with wire.dial(proxy.port) as caller:
+        await caller.write(ask(way))
+        caller.writer.write_eof()
+        await judged.wait()
+        gate.open.set()
+        answer = wire.wire((await rest(caller.reader))[0])
+    assert (answer.status, answer.whole) == (200, True)
+
+
 async def test_all_of_several_requests_are_answered_before_the_end(proxy, backend):
     async with wire.dial(proxy.port) as caller:
         caller.writer.write(ask(None) * 3)
@@ -132,13 +149,17 @@ async def test_an_end_inside_a_body_is_no_request(proxy, backend):
     assert backend.connections == 0
 
 
-async def test_an_upgrade_does_not_wait_half_closed(proxy, backend):
+@pytest.mark.parametrize("line", [b"Connection: close, Upgrade\r\n", b"Connection: Upgrade\r\n"], ids=["last", "kept"])
+async def test_an_upgrade_does_not_wait_half_closed(proxy, backend, monkeypatch, line):
+    """Both halves are needed for it, so its client has left; at once, without the second of silence."""
+    monkeypatch.setattr(listen, "HALF_CLOSED", 3600.0)
     backend.script = Gate()
     lines = b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n"
     async with wire.dial(proxy.port) as caller:
-        await caller.write(b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\n" + lines)
+        await caller.write(b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\n" + line + lines)
         await rig.until(lambda: len(backend.seen) == 1)
         caller.writer.write_eof()
+        assert await rest(caller.reader) == (b"", False)
         await rig.until(lambda: backend.open == 0 and proxy.house.proxy.running == 0)
 
 
@@ -169,6 +190,7 @@ async def test_who_was_cut_off_is_noticed_while_nothing_is_written(start, backen
         await rig.until(lambda: half_closed(proxy) and backend.calls == 1)
         reset(caller.writer)
         await rig.until(lambda: backend.open == 0 and proxy.house.proxy.running == 0, BOUND)
+    assert proxy.house.store.census().entries == 0
 
 
 async def test_the_kernel_is_told_to_ask_a_half_closed_client(proxy, backend):

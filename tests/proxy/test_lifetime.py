@@ -1,11 +1,12 @@
 """How long an answer is served: `exact.ttl` with its spread, `X-Cache-TTL` to the letter, and the age that is told."""
 
+import asyncio
 import re
 
 import pytest
 
-from tests.fakes.backend import Numbered
-from tests.rig import Answer, Client
+from tests.fakes.backend import Numbered, plain
+from tests.rig import Answer, Client, until
 
 
 @pytest.fixture
@@ -161,3 +162,47 @@ async def test_clock_that_goes_back_gives_no_negative_age(clock, client):
     clock.time -= 100
     hit = await client.chat()
     assert (hit.cache, hit.get("age")) == ("HIT", "0")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
+async def test_an_answer_proves_acceptance_from_when_it_was_asked_for(clock, proxy, client, backend, stream):
+    """CONTRACT 6.5: a refusal while it was generated is later than that; by the wall clock that was read then."""
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(exchange) -> None:
+        asked.set()
+        await go_on.wait()
+        await plain(exchange)
+
+    backend.script = slow
+    asking = asyncio.create_task(client.chat(stream=stream))
+    await asked.wait()
+    asked_at = clock.time
+    clock.time += 10
+    go_on.set()
+    await asking
+    [entry] = proxy.house.store._entries.values()
+    assert (entry.asked_at, entry.stored_at) == (asked_at, asked_at + 10)
+
+
+async def test_a_refresh_proves_acceptance_from_when_it_was_asked_for(clock, start, session, backend):
+    proxy = await start(exact__stale_while_revalidate=600)
+    client = Client(proxy.base, session)
+    asked, go_on = asyncio.Event(), asyncio.Event()
+    await client.chat(X_Cache_TTL="60")
+    clock.time += 61
+
+    async def slow(exchange) -> None:
+        asked.set()
+        await go_on.wait()
+        await plain(exchange)
+
+    backend.script = slow
+    assert (await client.chat()).cache == "STALE"
+    await asked.wait()
+    asked_at = clock.time
+    clock.time += 10
+    go_on.set()
+    await until(lambda: proxy.house.engine.refresher.running == 0)
+    [entry] = proxy.house.store._entries.values()
+    assert (entry.asked_at, entry.stored_at) == (asked_at, asked_at + 10)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from cacheproxy.engine import batch
 from cacheproxy.errors import Trouble
 from tests.fakes.backend import Numbered, chunk, completion, gives
 from tests.rig import BODY, Client, until
@@ -305,6 +306,36 @@ async def test_a_batch_under_way_stores_nothing_and_uses_nothing_old(proxy, admi
     assert calls == [["a"], ["b"], ["a", "b"]]  # what was purged meanwhile is no part of the answer
     assert [one["embedding"][0] for one in answer.json["data"]] == [3.0, 3.0]
     assert proxy.house.store.census().entries == 0
+
+
+async def test_a_batch_that_is_being_put_together_is_not_served(proxy, admin, client, backend, monkeypatch):
+    """A large one is put together beside the loop; meanwhile its parts are purged."""
+    at, go, made = asyncio.Event(), asyncio.Event(), 0
+    aside = batch.aside
+
+    async def held(size, work):
+        done = await aside(size, work)
+        if made == 1:
+            at.set()
+            await go.wait()
+        return done
+
+    async def embed(exchange) -> None:
+        nonlocal made
+        made += 1
+        data = [{"object": "embedding", "index": i, "embedding": [float(made)]} for i in range(2)]
+        usage = {"prompt_tokens": 2, "total_tokens": 2}
+        await exchange.json({"object": "list", "data": data, "model": "e", "usage": usage})
+
+    backend.script = embed
+    asked = {"model": "e", "input": ["a", "b"]}
+    await client.send(asked, path="/v1/embeddings")
+    monkeypatch.setattr(batch, "aside", held)
+    running = asyncio.create_task(client.send(asked, path="/v1/embeddings"))
+    await at.wait()
+    await admin.purge(EVERYTHING)
+    go.set()
+    assert ((await running).cache, made) == ("MISS", 2)
 
 
 async def test_nothing_comes_back_after_a_kill(spawn, backend, session, tmp_path):
