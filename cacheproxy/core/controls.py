@@ -6,7 +6,7 @@ They combine to the strictest: a directive can only take away from what another 
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from cacheproxy.core.fields import values
 from cacheproxy.core.model import Fields
@@ -195,6 +195,12 @@ def joined(names: str, more: tuple[str, ...]) -> str:
 def decoded(names: str) -> tuple[str, ...]:
     """The names of a canonical list, percent-encoding undone."""
     return tuple(unquote_to_bytes(part.encode("latin-1")).decode() for part in names.split(",")) if names else ()
+
+
+def spoken(canonical: str) -> tuple[str, str]:
+    """A knowledge base of a canonical list as it may be named: without its version, and with it if it has one."""
+    name, at, version = (unquote(part) for part in canonical.partition("@"))
+    return name, name + at + version
 
 
 def labels(value: bytes) -> tuple[str, ...]:

@@ -90,7 +90,8 @@ class Entry:
 
     `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched, `asked_at`
     when: at the latest then the backend accepted that. `took`: seconds of the backend's time that it cost; of a batch,
-    its part. `knowledge`: the knowledge bases it depends on, as ``name`` or ``name@version``.
+    its part. `knowledge`: the knowledge bases it depends on, as in the canonical list: ``name`` or
+    ``name@version``, each part percent-encoded.
     """
 
     key: bytes

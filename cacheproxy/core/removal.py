@@ -44,7 +44,7 @@ class Selector:
         """Whether `entry` is one of them at `now`."""
         if self.tags and self.tags.isdisjoint(entry.tags):
             return False
-        if self.kb and not any(name in self.kb or name.partition("@")[0] in self.kb for name in entry.knowledge):
+        if self.kb and all(self.kb.isdisjoint(controls.spoken(base)) for base in entry.knowledge):
             return False
         if self.model is not None and entry.model != self.model:
             return False

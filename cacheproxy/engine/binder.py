@@ -110,8 +110,8 @@ class Bound:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """The knowledge bases its answer depends on."""
-        return controls.decoded(self.controls.knowledge)
+        """The knowledge bases its answer depends on, as in the canonical list."""
+        return tuple(self.controls.knowledge.split(",")) if self.controls.knowledge else ()
 
     @property
     def tags(self) -> tuple[str, ...]:

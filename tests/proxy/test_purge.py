@@ -76,6 +76,19 @@ async def test_what_is_meant_is_gone_and_the_rest_is_there(admin, client, backen
     assert caches == {key: "MISS" if key == name else "HIT" for key in requests}
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("a%40b", "a@b"), ("a%40b@7", "a@b"), ("a%40b@7", "a@b@7"), ("%F0%9F%98%80%25%2C", "😀%,"), ("x, y@1", "y")],
+)
+async def test_names_of_knowledge_bases_may_be_any_text(admin, client, backend, asked, meant):
+    """CONTRACT section 2: in headers some signs are percent-encoded; in the selector a name is what it is."""
+    await client.chat(X_Cache_KB=asked)
+    await client.chat(X_Cache_KB="other")
+    assert (await admin.purge({"selector": {"kb": meant}}))["matched"] == 1
+    assert (await client.chat(X_Cache_KB=asked)).cache == "MISS"
+    assert (await client.chat(X_Cache_KB="other")).cache == "HIT"
+
+
 async def test_one_answer_by_its_id(admin, client, numbered):
     await client.chat()
     entry = (await client.chat()).get("x-cache-entry-id")
