@@ -3,6 +3,8 @@
 `Trouble` is what a cache part raises; it is forgiven in one place (engine/guard.py) and never reaches a caller.
 """
 
+from traceback import walk_tb
+
 
 class CacheproxyError(Exception):
     """Anything of ours."""
@@ -86,3 +88,10 @@ class UpstreamTimeout(AnswerError):
 
 class UpstreamCut(CacheproxyError):
     """The backend's answer broke off after it had begun; the caller's stream has to break off too."""
+
+
+def place_of(error: BaseException) -> str:
+    """What failed and where, for a log: the lines of the code that `error` came through, and its kind. Its message is
+    left out, since that may carry something of a request."""
+    frames = [(frame.f_globals.get("__name__", "?"), line) for frame, line in walk_tb(error.__traceback__)]
+    return " > ".join([*(f"{module}:{line}" for module, line in frames[-6:]), type(error).__name__])

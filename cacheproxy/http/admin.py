@@ -5,6 +5,7 @@ another site: a foreign `Origin`, or a `Host` that is no loopback name, is refus
 """
 
 import hmac
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import resources
@@ -15,9 +16,12 @@ from aiohttp import web
 
 from cacheproxy.core.hosts import is_loopback
 from cacheproxy.engine.purge import Purge
+from cacheproxy.errors import place_of
 from cacheproxy.http import purges
 from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.ports import Book
+
+log = logging.getLogger("cacheproxy.http")
 
 _OPEN = ("/livez", "/readyz", "/metrics")
 _PAGES = {
@@ -132,3 +136,6 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
     except web.HTTPException as error:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status, "invalid_request")
         return error_reply(error.status, code, error.reason)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the operator gets an answer of the same form
+        log.error("an admin call failed inside the proxy: %s", place_of(error))
+        return error_reply(500, "internal_error", "The proxy failed.")

@@ -15,7 +15,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.served import Served
-from cacheproxy.errors import AnswerError, Draining, InvalidRequest, UpstreamCut, UpstreamTimeout
+from cacheproxy.errors import AnswerError, Draining, InvalidRequest, UpstreamCut, UpstreamTimeout, place_of
 from cacheproxy.http import limits, wire
 from cacheproxy.http.incoming import Incoming
 from cacheproxy.http.tunnel import Tunnel, is_websocket
@@ -80,8 +80,8 @@ class Proxy:
             return await self._error(request, error)
         except (asyncio.CancelledError, ConnectionError):
             raise
-        except Exception:
-            log.exception("a request failed inside the proxy")
+        except Exception as error:  # noqa: BLE001 - whatever it is, its caller gets an answer
+            log.error("a request failed inside the proxy: %s", place_of(error))
             return await self._error(request, AnswerError("The proxy failed."))
         try:
             return await self._write(request, served)

@@ -15,7 +15,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
-from cacheproxy.errors import ConfigurationError, InvalidRequest, RequestTimeout
+from cacheproxy.errors import ConfigurationError, InvalidRequest, RequestTimeout, place_of
 from cacheproxy.http import limits, wire
 from cacheproxy.http.deadlines import HALF_CLOSED, Deadlines, Overdue, Sweep, Watch
 from cacheproxy.http.handlers import Proxy
@@ -110,7 +110,7 @@ class _Connection(RequestHandler):
     ) -> web.StreamResponse:
         del message  # nothing of what was sent is told
         if request.writer.output_size > 0:
-            log.error("an answer failed inside the proxy", exc_info=exc)
+            log.error("an answer failed inside the proxy: %s", place_of(exc) if exc is not None else "?")
             raise ConnectionError("an answer has begun; another cannot follow in it")
         error = InvalidRequest("The HTTP message could not be parsed.")
         response = web.Response(status=status, body=limits.error_body(error), content_type="application/json")

@@ -147,3 +147,14 @@ async def test_answers_that_the_disk_did_not_take_are_counted(start, session, ba
     await rig.Client(proxy.base, session).chat()
     _, text = await get(session, proxy.admin + "/metrics")
     assert b"cacheproxy_store_dropped 1.0" in text
+
+
+async def test_a_fault_of_our_own_is_an_answer_of_the_same_form(proxy, session, monkeypatch, caplog):
+    def fail(_self):
+        raise RuntimeError("SECRET-77")
+
+    monkeypatch.setattr(type(proxy.house.telemetry), "summary", fail)
+    status, body = await get(session, proxy.admin + "/admin/stats")
+    assert (status, json.loads(body)["error"]["code"]) == (500, "internal_error")
+    assert "an admin call failed inside the proxy: " in caplog.text
+    assert not any(word in caplog.text + body.decode() for word in ("SECRET-77", "Traceback"))
