@@ -18,7 +18,7 @@ COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-all soak lint docs parts lock clean
+.PHONY: help run test test-quick test-all soak bench-prefix lint docs parts lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -32,17 +32,21 @@ else
 	@$(BIN)/cacheproxy serve --upstream $(UPSTREAM) --port $(PORT) --admin-port $(ADMIN_PORT) $(ARGS)
 endif
 
-test: lint parts ## lint, then every test, with the real engine and the real clients
+test: lint parts ## lint, then every test, with the real engine, Redis and clients
 	$(BIN)/pytest $(ARGS)
 
-test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor a network
-	$(BIN)/pytest -m "not engine and not clients" --ignore=tests/test_image.py $(ARGS)
+test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor Redis nor a network
+	$(BIN)/pytest -m "not engine and not clients and not redis" --ignore=tests/test_image.py $(ARGS)
 
 test-all: test soak ## every test, then the long runs
 
 soak: $(VENV)/dev.stamp ## the tests that draw at random, for long: OPERATIONS=, EXAMPLES= times the usual, SEED=
 	CACHEPROXY_OPERATIONS=$(OPERATIONS) CACHEPROXY_EXAMPLES=$(EXAMPLES) CACHEPROXY_SEED=$(SEED) \
 		$(BIN)/pytest --timeout=0 $$(grep -rl --include='test_*.py' tests.examples tests) $(ARGS)
+
+bench-prefix: $(VENV)/dev.stamp ## time to first token by what stands in the system prompt, before a real engine; ARGS="--layers 0"
+	$(BIN)/python -m tests.bench.prefix $(ARGS)
+	$(BIN)/python -m tests.bench.prefix_rules
 
 lint: $(VENV)/dev.stamp ## style, types and the layers of imports
 	$(BIN)/ruff check
@@ -53,7 +57,7 @@ lint: $(VENV)/dev.stamp ## style, types and the layers of imports
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-parts: $(VENV)/dev.stamp ## install the real engine and the real clients into .parts/
+parts: $(VENV)/dev.stamp ## install the real engine, Redis and clients into .parts/
 	@$(BIN)/python -m tests.parts
 
 lock: $(VENV)/run.stamp ## write the lock files anew; UPGRADE=1 takes the newest releases
@@ -61,8 +65,8 @@ lock: $(VENV)/run.stamp ## write the lock files anew; UPGRADE=1 takes the newest
 	$(COMPILE) --extra fast pyproject.toml -o $(LOCK)/requirements.txt
 	$(COMPILE) --extra fast --group dev -c $(LOCK)/requirements.txt pyproject.toml -o $(LOCK)/dev.txt
 	$(COMPILE) $(LOCK)/build.in -o $(LOCK)/build.txt
-	for part in engine openai langchain litellm uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
-	$(COMPILE) --no-deps tests/parts/weights.in -o tests/parts/weights.txt
+	for part in engine openai langchain litellm trustme uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
+	for part in redis weights; do $(COMPILE) --no-deps tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
 
 clean: ## remove everything that was installed or made
 	rm -rf $(VENV) .parts build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

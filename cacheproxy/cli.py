@@ -137,6 +137,28 @@ def explain(file: Any, path: str, method: str | None, header: tuple[str, ...], a
             click.echo(f"{name}: {_brief(value)}")
 
 
+@cli.command("lint-prompt")
+@_configured
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def lint_prompt(file: str, as_json: bool, **options: Any) -> None:
+    """Say what in a prompt keeps a backend from reusing its work on it, and which rule mends it. FILE (`-`: standard
+    input) is a system prompt, a request body, or several, one on a line. Exit code 1 if something is found that the
+    rules of the configuration do not mend."""
+    from cacheproxy import lint
+
+    resolved = _resolved(options, upstreams=["http://127.0.0.1:8000"])
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+    told = lint.lint(resolved.settings, data)
+    lines = [json.dumps(told, indent=2)] if as_json else lint.report(told, "-" if file == "-" else Path(file).name)
+    for line in lines:
+        click.echo(line.encode(sys.stdout.encoding or "utf-8", "replace"))
+    sys.exit(0 if told["ok"] else 1)
+
+
 def _brief(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

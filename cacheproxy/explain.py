@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,13 @@ from cacheproxy.core import codec, controls, explanation, fields, freshness, key
 from cacheproxy.core.model import Endpoint, Entry, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Mode, Share
-from cacheproxy.engine.binder import Binder, Bound, Head, Unbound, wishes_of
+from cacheproxy.core.survey import place, survey
+from cacheproxy.engine.binder import Binder, wishes_of
+from cacheproxy.engine.bound import Bound, Head, Unbound
+from cacheproxy.engine.hints import with_hint
 from cacheproxy.engine.keeper import lifetime
 from cacheproxy.engine.passage import forwarded
+from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.errors import AnswerError, ConfigurationError
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.schema import Settings
@@ -35,20 +40,55 @@ def explain(settings: Settings, method: str, path: str, lines: Sequence[str], bo
     if endpoint is None:
         return {"endpoint": None, "exact": _no(Reason.UNCACHEABLE_PATH), "forwarded": _passes(head_fields)}
     try:
-        refusal = policy.may_look_head(head_fields, wishes_of(head_fields, None), off=binder.off)
+        wishes = wishes_of(head_fields, None)
+        refusal = policy.may_look_head(head_fields, wishes, off=binder.off)
         if refusal is not None:
-            return {"endpoint": endpoint.value, "exact": _no(refusal), "forwarded": _passes(head_fields)}
+            outgoing, found = binder.unread(head, endpoint, body, wishes)
+            goes = _with_hints(settings, secret, outgoing.plain, found)
+            return {
+                "endpoint": endpoint.value, "exact": _no(refusal), "prefix": _prefix(settings, found),
+                "forwarded": _forwarded(settings, body, goes, head_fields),
+            }  # fmt: skip
         bound = binder.bind(head, endpoint, body)
     except AnswerError as error:
         said = {"status": error.status, "code": error.code, "message": error.message}
         return {"endpoint": endpoint.value, "error": said}
     if isinstance(bound, Unbound):
-        told = {"endpoint": endpoint.value, "exact": _no(bound.reason), "rules": list(bound.rows)}
-        return {**told, "forwarded": _forwarded(settings, body, bound.outgoing.plain, head_fields)}
-    return _bound(settings, bound, body, lasting=lasting)
+        goes = _with_hints(settings, secret, bound.outgoing.plain, bound.prefix)
+        return {
+            "endpoint": endpoint.value, "exact": _no(bound.reason), "rules": list(bound.rows),
+            "prefix": _prefix(settings, bound.prefix), "forwarded": _forwarded(settings, body, goes, head_fields),
+        }  # fmt: skip
+    goes = _with_hints(settings, secret, _asking(settings, bound), bound.prefix)
+    return {
+        **_bound(settings, bound, lasting=lasting),
+        "prefix": _prefix(settings, bound.prefix),
+        "forwarded": _forwarded(settings, body, goes, head_fields),
+    }
 
 
-def _bound(settings: Settings, bound: Bound, body: bytes, *, lasting: bool) -> dict[str, Any]:
+def _prefix(settings: Settings, found: Prefix | None) -> dict[str, Any]:
+    """What layer 1 changes, and what it leaves in the prefix that is likely to change from call to call."""
+    if found is None:
+        return {"changes": [], "volatile": []}
+    names = terms.prefix_rules(settings).nonce_names
+    left = [(one, place(one)) for one in survey(found.endpoint, found.fields, names)]
+    rows = [
+        {"pointer": pointer, "line": line, "column": column, "kind": one.kind.value, "rule": one.rule,
+         "text": one.block.text[one.start : one.end], "bytes_behind": one.behind}
+        for one, (pointer, line, column) in left
+    ]  # fmt: skip
+    return {"changes": [asdict(change) for change in found.changes], "volatile": rows}
+
+
+def _with_hints(settings: Settings, secret: bytes, plain: bytes, found: Prefix | None) -> bytes:
+    """The body with the hints that are switched on, as a backend gets it that is not known to refuse them."""
+    for name, value in terms.hints(settings, secret).values(found).items():
+        plain = with_hint(plain, name, value)
+    return plain
+
+
+def _bound(settings: Settings, bound: Bound, *, lasting: bool) -> dict[str, Any]:
     ask, endpoint = bound.ask, bound.ask.endpoint
     ignored = terms.terms(settings, b"").ignored
     changes = [] if endpoint is Endpoint.MODELS else explanation.changes(endpoint, bound.body, ignored)
@@ -70,7 +110,6 @@ def _bound(settings: Settings, bound: Bound, body: bytes, *, lasting: bool) -> d
         "keep": _keep(settings, bound),
         "semantic": {"serves": False, "why": "this version has no semantic layer"},
         "stored": [_stored(settings, bound, name) for name in _names(bound)],
-        "forwarded": _forwarded(settings, body, _sent(settings, bound), bound.head.fields),
     }
 
 
@@ -133,8 +172,8 @@ def _entry(settings: Settings, name: bytes) -> Entry | None:
     return codec.decode(row[0], name) if row else None
 
 
-def _sent(settings: Settings, bound: Bound) -> bytes:
-    """The body that the backend would get, unpacked."""
+def _asking(settings: Settings, bound: Bound) -> bytes:
+    """The body, unpacked, with the wish for a recorded stream's usage."""
     options = bound.body.get("stream_options")
     asks = bound.ask.stream and not bound.ask.wants_usage and isinstance(options, dict | None)
     if asks and settings.stream.ask_usage and bound.ask.endpoint in policy.ASKED_FOR_USAGE:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from cacheproxy.core.affinity import Route
 from cacheproxy.core.model import Census, Entry, Fields
 from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.removal import Removal, Selector
@@ -51,12 +52,14 @@ class Stocked(Store, Stock, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """A request for the backend. `body`: its bytes, None for none, or a stream that can be sent only once."""
+    """A request for the backend. `body`: its bytes, None for none, or a stream that can be sent only once; `route`: by
+    what a replica is chosen that has its prefix."""
 
     method: str
     target: bytes
     fields: Fields
     body: bytes | AsyncIterator[bytes] | None
+    route: Route | None = None
 
 
 class Reply(Protocol):
@@ -98,8 +101,11 @@ class Journal(Protocol):
     def count(self, event: str, label: str = "") -> None:
         """Something happened that is counted: a name of the list in telemetry.py, and one of its labels."""
 
-    def add(self, event: str, amount: float, label: str = "") -> None:
+    def add(self, event: str, amount: float, *labels: str) -> None:
         """The same, for what comes in amounts."""
+
+    def observe(self, event: str, value: float, *labels: str) -> None:
+        """Something was measured whose distribution is of interest."""
 
 
 class Book(Protocol):

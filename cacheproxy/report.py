@@ -12,7 +12,7 @@ from cacheproxy.errors import AnswerError, UpstreamCut
 from cacheproxy.http.backend import Answering, Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
-from cacheproxy.schema import Settings
+from cacheproxy.schema import Settings, names
 from cacheproxy.settings import Resolved
 from cacheproxy.wiring import CACHE_FILE, redacted
 
@@ -23,11 +23,12 @@ LARGEST_LIST = 4 * 2**20
 def configuration(resolved: Resolved) -> list[dict[str, Any]]:
     """Every value with its origin, secrets masked."""
     rows = []
-    for group, value in redacted(resolved.settings).items():
-        members = value.items() if isinstance(value, dict) else [(None, value)]
-        for member, inner in members:
-            name = group if member is None else f"{group}.{member}"
-            rows.append({"name": name, "value": inner, "origin": resolved.origins.get(name, "default")})
+    plain = redacted(resolved.settings)
+    for name in (name for name in names() if "[]" not in name):
+        value: Any = plain
+        for part in name.split("."):
+            value = value[part]
+        rows.append({"name": name, "value": value, "origin": resolved.origins.get(name, "default")})
     return rows
 
 

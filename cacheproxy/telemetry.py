@@ -1,4 +1,4 @@
-"""Every metric, once: its name, its labels, its meaning. Labels come from closed lists only."""
+"""Every metric, once: its name, its labels, its meaning. Labels come from closed or bounded lists only."""
 
 from collections.abc import Callable
 
@@ -27,46 +27,9 @@ class Telemetry:
             "cacheproxy_request_head_seconds", "Seconds from a request's arrival to the head of its answer.",
             ("source",), registry=registry, buckets=_BUCKETS,
         )  # fmt: skip
-        self._events = {
-            "kept": Counter("cacheproxy_answers_kept", "Answers stored.", registry=registry),
-            "background_dropped": Counter(
-                "cacheproxy_background_dropped", "Background work not begun because there was too much.",
-                registry=registry,
-            ),
-            "purged": Counter(
-                "cacheproxy_purged_answers", "Answers that purges removed or made stale.", registry=registry
-            ),
-            "saved_seconds": Counter(
-                "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
-                registry=registry,
-            ),
-            "saved_money": Counter(
-                "cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`.",
-                registry=registry,
-            ),
-        }  # fmt: skip
-        self._labelled = {
-            "not_kept": Counter(
-                "cacheproxy_answers_not_kept", "Answers not stored, by reason.", ("reason",), registry=registry
-            ),
-            "error": Counter("cacheproxy_errors", "Errors of ours, by code.", ("code",), registry=registry),
-            "trouble": Counter(
-                "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part",), registry=registry
-            ),
-            "saved_tokens": Counter(
-                "cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",), registry=registry
-            ),
-            "shadow": Counter(
-                "cacheproxy_shadow",
-                "Stored answers compared with the backend's new ones (`shadow`).",
-                ("result",),
-                registry=registry,
-            ),
-            "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),
-            "refresh": Counter(
-                "cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",), registry=registry
-            ),
-        }
+        self._distributions = _distributions(registry)
+        self._events = _events(registry)
+        self._labelled = _labelled(registry)
         self._children: dict[tuple[str, str, str], Counter] = {}
         self._sources = {source: self._seconds.labels(source.value) for source in Source}
         self._gauges: dict[str, Callable[[], float]] = {}
@@ -82,13 +45,16 @@ class Telemetry:
         self._sources[outcome.source].observe(seconds)
 
     def count(self, event: str, label: str = "") -> None:
-        self.add(event, 1, label)
+        self.add(event, 1, *([label] if label else []))
 
-    def add(self, event: str, amount: float, label: str = "") -> None:
-        if label:
-            self._labelled[event].labels(label).inc(amount)
+    def add(self, event: str, amount: float, *labels: str) -> None:
+        if labels:
+            self._labelled[event].labels(*labels).inc(amount)
         else:
             self._events[event].inc(amount)
+
+    def observe(self, event: str, value: float, *labels: str) -> None:
+        self._distributions[event].labels(*labels).observe(value)
 
     def section(self, name: str, read: Callable[[], object]) -> None:
         """Add what `read` gives to the summary, as `name`."""
@@ -128,3 +94,86 @@ class Telemetry:
     def _by_label(self, event: str, label: str) -> dict[str, int]:
         samples = next(iter(self._labelled[event].collect())).samples
         return {s.labels[label]: int(s.value) for s in samples if s.name.endswith("_total")}
+
+
+def _distributions(registry: CollectorRegistry) -> dict[str, Histogram]:
+    """What is measured."""
+    return {
+        "ttft": Histogram(
+            "cacheproxy_upstream_ttft_seconds",
+            "Seconds from the sending of a request to the first bytes of the backend's stream.",
+            ("family",), registry=registry, buckets=_BUCKETS,
+        ),
+    }  # fmt: skip
+
+
+def _events(registry: CollectorRegistry) -> dict[str, Counter]:
+    """What is counted without labels."""
+    return {
+        "kept": Counter("cacheproxy_answers_kept", "Answers stored.", registry=registry),
+        "background_dropped": Counter(
+            "cacheproxy_background_dropped", "Background work not begun because there was too much.",
+            registry=registry,
+        ),
+        "purged": Counter(
+            "cacheproxy_purged_answers", "Answers that purges removed or made stale.", registry=registry
+        ),
+        "saved_seconds": Counter(
+            "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
+            registry=registry,
+        ),
+        "saved_money": Counter(
+            "cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`.",
+            registry=registry,
+        ),
+    }  # fmt: skip
+
+
+def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
+    """What is counted by label."""
+    return {
+        "not_kept": Counter(
+            "cacheproxy_answers_not_kept", "Answers not stored, by reason.", ("reason",), registry=registry
+        ),
+        "error": Counter("cacheproxy_errors", "Errors of ours, by code.", ("code",), registry=registry),
+        "trouble": Counter(
+            "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part",), registry=registry
+        ),
+        "saved_tokens": Counter(
+            "cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",), registry=registry
+        ),
+        "shadow": Counter(
+            "cacheproxy_shadow",
+            "Stored answers compared with the backend's new ones (`shadow`).",
+            ("result",),
+            registry=registry,
+        ),
+        "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),
+        "refresh": Counter(
+            "cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",), registry=registry
+        ),
+        "prompt_tokens": Counter(
+            "cacheproxy_upstream_prompt_tokens",
+            "Tokens of prompts whose backend tells how many of them it had in its prefix cache.",
+            ("family", "stabilised"),
+            registry=registry,
+        ),
+        "cached_tokens": Counter(
+            "cacheproxy_upstream_cached_tokens",
+            "Those of `cacheproxy_upstream_prompt_tokens_total` that the backend had in its prefix cache.",
+            ("family", "stabilised"),
+            registry=registry,
+        ),
+        "prefix_changed": Counter(
+            "cacheproxy_prefix_changes",
+            "Requests sent to a backend that a rule of the prefix layer changed, by rule.",
+            ("rule",),
+            registry=registry,
+        ),
+        "divergence": Counter(
+            "cacheproxy_prefix_divergences",
+            "Requests whose prompt left that of the one before too early, by the rule that would mend it.",
+            ("rule",),
+            registry=registry,
+        ),
+    }

@@ -17,6 +17,7 @@ from prometheus_client import Counter, Histogram
 from cacheproxy import cli, errors, settings
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.outcome import Reason, Source
+from cacheproxy.core.prefix import RULES
 from cacheproxy.wiring import House
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -207,6 +208,9 @@ LABELS = {
     "kind": "`prompt` or `completion`.",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",
     "mode": "Of a purge: `hard` or `soft`.",
+    "family": "An opaque id of a scope's and model's system prompt, for the first 20 that are seen, else `other`.",
+    "stabilised": "`yes` if a rule of the prefix layer changed what was forwarded, else `no`.",
+    "rule": "Of the prefix layer: " + _listed(RULES) + "; `text` if none would mend it.",
     "part": "The part that failed, and whether reading or writing, such as `cache file (read)`.",
 }
 """A label that has no line here cannot be documented, so it cannot be added without one."""
@@ -236,8 +240,8 @@ def metrics() -> str:
 
 <!-- {NOTE} -->
 
-`GET /metrics` on the admin listener, in the Prometheus text format. Every label takes its values from a closed list:
-nothing that a request says (a model, a path, a user) ever becomes one.
+`GET /metrics` on the admin listener, in the Prometheus text format. Every label takes its values from a closed list,
+`family` from a bounded one: nothing that a request says (a model, a path, a user) ever becomes one.
 
 {table(("name", "type", "labels", "meaning"), rows)}
 {labels}

@@ -60,3 +60,27 @@ async def test_the_id_and_the_state_are_those_of_the_running_proxy(start, sessio
     found = explain(proxy.house.settings, "POST", rig.CHAT, ["Authorization: Bearer A"], json.dumps(BODY).encode())
     assert (found["entry_id"], found["entry_id_lasts"]) == (answer.get("x-cache-entry-id"), True)
     assert found["stored"][0]["state"] == "fresh"
+
+
+def test_what_layer_one_changes_and_leaves():
+    """Span by span what the rules change, and what is left that will differ next time; also where nothing is looked
+    up."""
+    text = "Now 2026-03-01 10:00:01.\r\nBe kind."
+    body = {"model": "m", "messages": [{"role": "system", "content": text}, {"role": "user", "content": "u"}]}
+    for lines in ((), ("Cache-Control: no-store",)):
+        said = told(body, lines=lines)
+        assert said["prefix"]["changes"] == [
+            {"rule": "newlines", "pointer": "/messages/0/content", "before": "\r\n", "after": "\n", "count": 1}
+        ]
+        assert [(v["kind"], v["rule"], v["text"], v["column"]) for v in said["prefix"]["volatile"]] == [
+            ("clock", "clock", "2026-03-01 10:00:01", 5)
+        ]
+        assert said["forwarded"]["body"]["identical"] is False
+    moved = told(body, prefix__rules__clock="move")["prefix"]
+    assert moved["volatile"] == []
+    assert {c["rule"] for c in moved["changes"]} == {"newlines", "clock"}
+
+
+def test_hints_are_shown_where_they_are_sent():
+    added = told(prefix__hints__cache_salt=True)["forwarded"]["body"]["added"]
+    assert [line.partition(":")[0] for line in added] == ['"cache_salt"']

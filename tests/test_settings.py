@@ -170,12 +170,12 @@ def test_every_name_can_be_set_in_every_source(file, name):
         value = {"exact.volatile_headers": '["x-a"]', "exact.ignore_fields": '["/a"]'}.get(name, '["/a/b"]')
         value = {
             "access.key_groups": '[{"name": "a", "keys": ["sk-1"]}]', "savings.prices": '[{"model": "m"}]',
-            "rules": '[{"set": {"ttl": 5}}]',
+            "rules": '[{"set": {"ttl": 5}}]', "prefix.rules.patterns": '[{"pattern": "a", "action": "drop"}]',
         }.get(name, value)  # fmt: skip
         expected = orjson.loads(value)
     else:
         expected = None
-    value = value or ("words, many" if kind in ("text", "secret text") else kind.split("`")[1])
+    value = value or ("words, many" if kind in ("text", "secret text") else kind.split("`")[-2])
     value = {"admin.host": "127.0.0.2", "exact.ttl": "6s", "limits.answer_bytes": "5MiB"}.get(name, value)
     value = {"exact.max_ttl": "2h", "limits.recording_bytes": "64MiB"}.get(name, value)
     value = {"exact.refresh": "0.5", "replay.pace": "recorded", "access.scope": "tenant"}.get(name, value)

@@ -15,9 +15,9 @@ from cacheproxy.core.model import Endpoint
 Path = tuple[str | int, ...]
 """The way from the top of a body to a place in it: names of members, numbers of elements."""
 
-INSTRUCTING = frozenset({"system", "developer"})
-"""Roles whose messages are the application's own, not a person's or a tool's."""
-_TEXTS = frozenset({"text", "input_text"})
+INSTRUCTING = ("system", "developer")
+"""Roles whose messages are the application's own, not a person's or a tool's. No set: a role may be anything."""
+_TEXTS = ("text", "input_text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,20 +105,20 @@ def _second_opinion(raw: bytes) -> Body | None:
 
 
 def form(endpoint: Endpoint, raw: bytes, fields: dict[str, Any], ignored: Ignored = USUAL) -> bytes | None:
-    """The canonical bytes of a parsed body, or None where they would not tell two requests apart.
+    """The canonical bytes of a parsed body, or None where they would not tell two requests apart."""
+    return reduced(endpoint, fields, ignored) if is_clear(raw, fields) else None
 
-    `raw` is what `fields` was parsed from: the parser keeps the last of equal names and turns integers beyond
-    64 bits into floating point numbers, and both show only in the bytes.
-    """
+
+def is_clear(raw: bytes, fields: dict[str, Any]) -> bool:
+    """Whether `fields` is all that `raw` says: the parser keeps the last of equal names and turns integers beyond
+    64 bits into floating point numbers, and both show only in the bytes."""
     try:
         whole = orjson.dumps(fields)
     except orjson.JSONEncodeError:
-        return None  # nested deeper than can be written
+        return False  # nested deeper than can be written
     if _quotes(raw) != _quotes(whole):
-        return None
-    if any(mark in whole for mark in _EXPONENTS) and _has_huge_integer(raw):
-        return None
-    return reduced(endpoint, fields, ignored)
+        return False
+    return not (any(mark in whole for mark in _EXPONENTS) and _has_huge_integer(raw))
 
 
 def reduced(endpoint: Endpoint, fields: dict[str, Any], ignored: Ignored = USUAL) -> bytes:

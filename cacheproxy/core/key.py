@@ -67,6 +67,11 @@ def group_owner(secret: bytes, kind: str, name: str) -> bytes:
     return _digest(secret, b"owner", [kind.encode(), name.encode("utf-8", "surrogatepass")], FINGERPRINT_BYTES)
 
 
+def hint(secret: bytes, kind: str, *parts: bytes) -> str:
+    """32 hex digits that stand for `parts` before a backend, another value for each `kind`."""
+    return _digest(secret, b"hint", [kind.encode(), *parts], FINGERPRINT_BYTES).hex()
+
+
 def variant(key: bytes, number: int) -> bytes:
     """The key of the answer number `number` (from 0) to the request of `key`."""
     if number == 0:

@@ -96,6 +96,8 @@ class Settled:
     variants: int | None = None
     kb: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    prefix: tuple[tuple[str, object], ...] = ()
+    """Names of rules of the prefix layer and what they are set to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +123,7 @@ def settle(rules: Sequence[Rule], facts: Facts) -> tuple[Settled, tuple[int, ...
     }
     for name in ("kb", "tags"):
         told[name] = tuple(sorted({v for row in rows for v in getattr(row, name)}))
-    return Settled(**told), hits
+    prefix: dict[str, object] = {}
+    for row in reversed(rows):
+        prefix.update(row.prefix)
+    return Settled(**told, prefix=tuple(prefix.items())), hits

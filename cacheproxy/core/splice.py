@@ -25,35 +25,54 @@ class Member:
     end: int
 
     def is_called(self, name: bytes) -> bool:
-        """Whether its name is `name` (ASCII), also written with escapes."""
-        if b"\\" not in self.name or self.name == name:
-            return self.name == name
-        try:
-            return bool(json.loads(b'"' + self.name + b'"') == name.decode("ascii"))
-        except ValueError:
-            return False
+        """Whether its name is `name` (UTF-8), also written with escapes."""
+        return is_name(self.name, name)
 
 
-def _blank(raw: bytes, at: int) -> int:
+def is_name(written: bytes, name: bytes) -> bool:
+    """Whether `written`, the inside of a string, says `name` (UTF-8)."""
+    if b"\\" not in written:
+        return written == name
+    try:
+        return bool(json.loads(b'"' + written + b'"') == name.decode())
+    except ValueError:
+        return False
+
+
+def blank(raw: bytes, at: int) -> int:
+    """The first place from `at` on where no white space stands."""
     while raw[at : at + 1] and raw[at] in _SPACE:
         at += 1
     return at
 
 
-def _value_end(raw: bytes, at: int) -> int:
+def string_end(raw: bytes, at: int) -> int:
+    """The end of the string that starts at `at`: after the first quotation mark that an even number of backslashes
+    stands before."""
+    end = raw.find(b'"', at + 1)
+    while end > 0:
+        back = end
+        while raw[back - 1] == 0x5C:
+            back -= 1
+        if (end - back) % 2 == 0:
+            return end + 1
+        end = raw.find(b'"', end + 1)
+    return len(raw)
+
+
+def value_end(raw: bytes, at: int) -> int:
     """The end of the value that starts at `at`."""
     first = raw[at : at + 1]
+    if first == b'"':
+        return string_end(raw, at)
     if first not in (b"[", b"{"):
-        found = (_STRING if first == b'"' else _SCALAR).match(raw, at)
+        found = _SCALAR.match(raw, at)
         return found.end() if found else len(raw)
     depth = 0
     while mark := _MARK.search(raw, at):
         at = mark.end()
         if mark.group() == b'"':
-            text = _STRING.match(raw, mark.start())
-            if text is None:
-                break
-            at = text.end()
+            at = string_end(raw, mark.start())
             continue
         depth += 1 if mark.group() in b"[{" else -1
         if depth == 0:
@@ -63,19 +82,19 @@ def _value_end(raw: bytes, at: int) -> int:
 
 def walk(raw: bytes) -> Iterator[Member]:
     """The members of the JSON object `raw`, in order."""
-    at = _blank(raw, 0)
+    at = blank(raw, 0)
     if raw[at : at + 1] != b"{":
         return
-    at = _blank(raw, at + 1)
+    at = blank(raw, at + 1)
     while name := _STRING.match(raw, at):
-        colon = _blank(raw, name.end())
-        value = _blank(raw, colon + 1)
-        end = _value_end(raw, value)
+        colon = blank(raw, name.end())
+        value = blank(raw, colon + 1)
+        end = value_end(raw, value)
         yield Member(name.group()[1:-1], name.start(), value, end)
-        at = _blank(raw, end)
+        at = blank(raw, end)
         if raw[at : at + 1] != b",":
             break
-        at = _blank(raw, at + 1)
+        at = blank(raw, at + 1)
 
 
 def members(raw: bytes) -> list[Member]:
@@ -103,6 +122,6 @@ def replace(raw: bytes, name: bytes, value: bytes) -> bytes:
     for member in all_members:
         if member.is_called(name):
             return raw[: member.value] + value + raw[member.end :]
-    brace = _blank(raw, 0) + 1
+    brace = blank(raw, 0) + 1
     comma = b"," if all_members else b""
     return raw[:brace] + b'"' + name + b'":' + value + comma + raw[brace:]

@@ -21,7 +21,7 @@ from cacheproxy.core.rules import Mode
 from cacheproxy.engine import keeper
 from cacheproxy.engine.aside import aside
 from cacheproxy.engine.authority import Authority, accepted_at
-from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.keeper import Keeper

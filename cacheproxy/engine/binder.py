@@ -9,19 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cacheproxy.core import canonical, coding, controls, embeddings, fields, key, policy, rules, splice
+from cacheproxy.core import canonical, coding, controls, embeddings, fields, key, policy, prefix, rules, splice
 from cacheproxy.core.canonical import Ignored
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
 from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Facts, Mode, Rule, Settled, Share
-from cacheproxy.errors import InvalidHeader, InvalidJson, RequestTooLarge, UnsupportedEncoding
+from cacheproxy.engine.bound import Bound, BoundItem, Head, Outgoing, Unbound
+from cacheproxy.engine.prefixed import Prefix
+from cacheproxy.errors import AnswerError, InvalidHeader, InvalidJson, RequestTooLarge, UnsupportedEncoding
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the configuration says about binding. `key_groups`: names by the SHA-256 digest of a key."""
+    """What the configuration says about binding. `key_groups`: names by the SHA-256 digest of a key; `prefix_rules`:
+    rules for what is forwarded, None for none whatever the table of rules says."""
 
     realm: bytes = b""
     mode: Mode = Mode.ON
@@ -33,105 +36,7 @@ class Terms:
     key_groups: Mapping[bytes, str] = field(default_factory=dict)
     variants: int = 1
     body_bytes: int = 64 * 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals there had
-    been when it came."""
-
-    method: str
-    target: bytes
-    fields: Fields
-    credential: bytes
-    epoch: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A body for the backend: `plain` as it is read here, `codings` as the caller applied them, and `untouched` the
-    very bytes that came, None once `plain` is no longer what they say."""
-
-    plain: bytes
-    codings: tuple[bytes, ...] = ()
-    untouched: bytes | None = None
-
-    def altered(self, plain: bytes) -> "Outgoing":
-        """The same with another content."""
-        return self if plain is self.plain else replace(self, plain=plain, untouched=None)
-
-    @property
-    def wire(self) -> bytes:
-        """The bytes to send: those that came, if nothing was changed, else packed as they were."""
-        if self.untouched is not None:
-            return self.untouched
-        return coding.pack_all(self.plain, self.codings) if self.codings else self.plain
-
-
-@dataclass(frozen=True, slots=True)
-class BoundItem:
-    """One input of a batch, bound to the key that it has alone. `weight`: its share of the usage."""
-
-    item: Item
-    key: bytes
-
-    @property
-    def weight(self) -> int:
-        return self.item.weight
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A request that may be looked up.
-
-    `body`: its parsed fields; `form`: their canonical bytes; `settled`: what the rules say, `rows` which ones matched;
-    `variants`: how many different answers are kept for it, `slot` which of them this is the request for, `base` the
-    key of the first; `items`: the inputs of a request that can be answered input by input.
-    """
-
-    head: Head
-    ask: Ask
-    controls: Controls
-    outgoing: Outgoing
-    body: dict[str, Any]
-    form: bytes
-    mode: Mode
-    settled: Settled = rules.NOTHING
-    rows: tuple[int, ...] = ()
-    variants: int = 1
-    slot: int = 0
-    base: bytes = b""
-    items: tuple[BoundItem, ...] = ()
-
-    def in_slot(self, number: int) -> "Bound":
-        """The same request, for its answer number `number`."""
-        ask = replace(self.ask, key=key.variant(self.base, number))
-        return replace(self, ask=ask, slot=number)
-
-    @property
-    def knowledge(self) -> tuple[str, ...]:
-        """The knowledge bases its answer depends on, as in the canonical list."""
-        return tuple(self.controls.knowledge.split(",")) if self.controls.knowledge else ()
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The labels its answer is kept with, so far."""
-        return tuple(sorted({*self.controls.tags, *self.settled.tags}))
-
-    @property
-    def priority(self) -> int:
-        """0 is the most urgent; a rule can only lower it."""
-        return max(self.controls.priority, self.settled.priority or 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Unbound:
-    """A request that must not be looked up."""
-
-    reason: Reason
-    outgoing: Outgoing
-    controls: Controls
-    rows: tuple[int, ...] = ()
+    prefix_rules: prefix.Rules | None = prefix.NONE
 
 
 class Binder:
@@ -150,12 +55,29 @@ class Binder:
         """Nothing in any request could switch the exact layer on."""
         return self.terms.mode is Mode.OFF and not self.terms.rules
 
-    def unread(self, body: bytes) -> bytes:
-        """A body that passes without being looked up, without LiteLLM's field if it has it."""
-        if not self.terms.litellm_body or b"cache" not in body:
-            return body
-        parsed = canonical.read(body)
-        return splice.remove(body, b"cache") if parsed and controls.understands(parsed.fields.get("cache")) else body
+    def reads(self, endpoint: Endpoint) -> bool:
+        """Whether bodies to `endpoint` are read even if nothing will be looked up."""
+        return endpoint in STREAMED
+
+    def unread(self, head: Head, endpoint: Endpoint, raw: bytes, wishes: Controls) -> tuple[Outgoing, Prefix | None]:
+        """A body that passes without being looked up: without LiteLLM's field if it has it, its prefix made stable.
+        What cannot be read passes as it is."""
+        as_it_is = Outgoing(raw, (), raw)
+        if not (self.reads(endpoint) or (self.terms.litellm_body and b"cache" in raw)):
+            return as_it_is, None
+        try:
+            outgoing = self._unpacked(head.fields, raw)
+        except AnswerError:
+            return as_it_is, None
+        body = canonical.read(outgoing.plain)
+        if body is None:
+            return as_it_is, None
+        outgoing, _ = self._own_removed(outgoing, body.fields)
+        if not canonical.is_clear(outgoing.plain, body.fields):
+            return outgoing, None
+        settled, _ = self._settled(head, body.fields, wishes)
+        outgoing, _, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
+        return outgoing, found
 
     def bind(self, head: Head, endpoint: Endpoint, raw: bytes) -> Bound | Unbound:
         """The request bound to its key, or why it must not be looked up. Raises `AnswerError`."""
@@ -163,35 +85,61 @@ class Binder:
         body = canonical.read(outgoing.plain) if endpoint is not Endpoint.MODELS else canonical.Body({})
         if body is None:
             raise InvalidJson("The request body is not valid JSON.")
-        litellm = body.fields.get("cache") if self.terms.litellm_body else None
-        if not controls.understands(litellm):
-            litellm = None
+        outgoing, litellm = self._own_removed(outgoing, body.fields)
         wishes = wishes_of(head.fields, litellm)
-        if litellm is not None:
-            outgoing = outgoing.altered(splice.remove(outgoing.plain, b"cache"))
-            body.fields.pop("cache")
         settled, rows = self._settled(head, body.fields, wishes)
         mode = settled.exact or self.terms.mode
         refusal = policy.may_look(endpoint, body.fields, wishes, mode) or body.trouble
         items = embeddings.items(outgoing.plain, body.fields) if endpoint is Endpoint.EMBEDDINGS else None
-        form = self._form(endpoint, outgoing.plain, body.fields, items) if refusal is None else None
-        if refusal is not None or form is None or (items is None and endpoint is Endpoint.EMBEDDINGS):
-            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows)
+        clear = endpoint is Endpoint.MODELS or canonical.is_clear(outgoing.plain, body.fields)
+        found = None
+        if clear:
+            outgoing, told, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
+            body = replace(body, fields=told)
+        if refusal is not None or not clear or (items is None and endpoint is Endpoint.EMBEDDINGS):
+            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found)
+        form = self._form(endpoint, body.fields, items)
         wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, settled.kb)) if settled.kb else wishes
         personal = policy.is_personal(endpoint, body.fields)
         scope = Scope(head.credential if personal else self._owner(head, settled), wishes.namespace)
         ask = self._ask(head, endpoint, scope, wishes, body.fields, form)
         variants = self._variants(endpoint, body.fields, settled)
-        bound = Bound(head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=ask.key)
+        bound = Bound(
+            head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=ask.key, prefix=found
+        )
         return self._itemised(bound, items) if items else bound
 
-    def _form(self, endpoint: Endpoint, plain: bytes, body: dict[str, Any], items: list[Item] | None) -> bytes | None:
+    def _own_removed(self, outgoing: Outgoing, body: dict[str, Any]) -> tuple[Outgoing, Any]:
+        """Without LiteLLM's field, which is taken out of `body` too; and what that said, None if it is not there."""
+        said = body.get("cache") if self.terms.litellm_body else None
+        if said is None or not controls.understands(said):
+            return outgoing, None
+        body.pop("cache")
+        return outgoing.altered(splice.remove(outgoing.plain, b"cache")), said
+
+    def _stabilised(
+        self, head: Head, endpoint: Endpoint, outgoing: Outgoing, body: dict[str, Any], settled: Settled
+    ) -> tuple[Outgoing, dict[str, Any], Prefix | None]:
+        """The body with the rules of the prefix layer applied: its bytes, its fields, and what the backend reads
+        first."""
+        if endpoint not in STREAMED:
+            return outgoing, body, None
+        told = body
+        changes: tuple[prefix.Change, ...] = ()
+        if self.terms.prefix_rules is not None:
+            wanted: Any = dict(settled.prefix)
+            in_force = replace(self.terms.prefix_rules, **wanted) if wanted else self.terms.prefix_rules
+            stable = prefix.stabilise(endpoint, outgoing.plain, body, in_force)
+            outgoing, told, changes = outgoing.altered(stable.plain), stable.fields, stable.changes
+        found = Prefix(endpoint, told, changes, self._owner(head, settled), canonical.model_of(told))
+        return outgoing, told, found
+
+    def _form(self, endpoint: Endpoint, body: dict[str, Any], items: list[Item] | None) -> bytes:
         if endpoint is Endpoint.MODELS:
             return b""
-        form = canonical.form(endpoint, plain, body, self.terms.ignored)
-        if form is not None and items is not None and len(items) == 1:
+        if items is not None and len(items) == 1:
             return canonical.reduced(endpoint, embeddings.alone(body, items[0]), self.terms.ignored)
-        return form
+        return canonical.reduced(endpoint, body, self.terms.ignored)
 
     def _itemised(self, bound: Bound, items: list[Item]) -> Bound:
         """With each input bound to the key that it has alone."""

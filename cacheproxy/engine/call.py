@@ -18,5 +18,6 @@ class Call(Protocol):
     async def whole(self) -> bytes:
         """The body, bounded by the limit on bodies. Raises `RequestTooLarge`."""
 
-    async def pieces(self) -> bytes | AsyncIterator[bytes] | None:
-        """The body as it arrives, without bound; None if there is none."""
+    async def pieces(self, most: int = 0) -> bytes | AsyncIterator[bytes] | None:
+        """The body as it arrives, without bound; None if there is none. One whose length is stated and small, or at
+        most `most` bytes, as a whole."""

@@ -15,16 +15,18 @@ from cacheproxy.core.model import Endpoint, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.engine import keeper
 from cacheproxy.engine.authority import Authority
-from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.bound import Bound, Head, Outgoing
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.keeper import Keeper
-from cacheproxy.engine.passage import Passage, forwarded
+from cacheproxy.engine.ledger import Account, Ledger
+from cacheproxy.engine.passage import Passage
+from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.engine.record import Recording
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served, Voice
 from cacheproxy.errors import UpstreamCut, UpstreamTimeout, UpstreamUnreachable
-from cacheproxy.ports import Backend, Clock, Journal, Outbound, Reply
+from cacheproxy.ports import Clock, Journal, Reply
 
 FAILED = frozenset({500, 502, 503, 504})
 """Statuses that say the backend failed (RFC 5861 section 4)."""
@@ -47,43 +49,55 @@ class _Fetch:
 
     bound: Bound
     reply: Reply
+    account: Account
     recording: Recording
     passage: Passage
     sieve: usage.Filter | None
     asked_at: float
     began: float
 
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body, for all that look at it as it passes."""
+        self.account.feed(data)
+        self.recording.feed(data)
+
 
 class Exchange:
     """Sends requests to the backend and hands its answers on."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, backend: Backend, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, voice: Voice,
-        journal: Journal, clock: Clock,
+        self, *, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, voice: Voice,
+        ledger: Ledger, journal: Journal, clock: Clock,
     ) -> None:  # fmt: skip
-        self._backend = backend
         self._sender = sender
         self._keeper = keeper
         self._authority = authority
         self._fill = fill
         self._voice = voice
+        self._ledger = ledger
         self._journal = journal
         self._clock = clock
 
-    async def relay(
-        self, call: Call, body: bytes | AsyncIterator[bytes] | None, credential: bytes, endpoint: Endpoint | None,
-        reason: Reason,
+    async def relay(  # noqa: PLR0913 - one request, every fact about it
+        self, call: Call, body: Outgoing | AsyncIterator[bytes] | None, credential: bytes, endpoint: Endpoint | None,
+        reason: Reason, prefix: Prefix | None = None,
     ) -> Served:  # fmt: skip
-        """The backend's answer, neither looked up nor kept."""
-        reply = await self._backend.send(Outbound(call.method, call.target, forwarded(call.fields), body))
+        """The backend's answer, neither looked up nor kept. `prefix`: what the backend reads first, where known."""
+        account = self._ledger.open(prefix)
+        head = Head(call.method, call.target, call.fields, credential)
+        reply = await self._sender.pass_on(head, body, prefix)
         call.stages.lap("upstream")
         self._authority.heard(credential, reply.status, proves=endpoint is not None)
-        return await self.hand_on(call, endpoint, reply, Outcome(Source.BYPASS, reason, Forward.BYPASS))
+        account.heard(reply)
+        return await self.hand_on(call, endpoint, reply, Outcome(Source.BYPASS, reason, Forward.BYPASS), account)
 
-    async def hand_on(self, call: Call, endpoint: Endpoint | None, reply: Reply, outcome: Outcome) -> Served:
+    async def hand_on(
+        self, call: Call, endpoint: Endpoint | None, reply: Reply, outcome: Outcome, account: Account | None = None
+    ) -> Served:
         """A reply whose head has come, as it is, unrecorded."""
         passage = Passage(call.fields, reply.fields, transparent=endpoint is None)
-        return await self._serve(call, endpoint, outcome, reply, passage, _pass_on(reply, passage))
+        body = _pass_on(reply, passage, account or self._ledger.open(None))
+        return await self._serve(call, endpoint, outcome, reply, passage, body)
 
     async def fetch(  # noqa: PLR0913 - one fetch, every fact about it
         self, call: Call, bound: Bound, reason: Reason, forward: Forward, *, shadow: bool = False,
@@ -93,16 +107,18 @@ class Exchange:
         gives what to serve in place of a status that says the backend failed, if there is anything."""
         asked_at, began = self._clock.now(), self._clock.monotonic()
         ask = bound.ask
+        account = self._ledger.open(bound.prefix)
         reply, asked_usage = await self._sender.send(bound)
         call.stages.lap("upstream")
         self._authority.heard(ask.credential, reply.status, proves=True)
         if rescue is not None and reply.status in FAILED and (served := await _in_place_of(reply, rescue)) is not None:
             return served
+        account.heard(reply)
         streamed = policy.form_of(reply.fields) is Form.EVENTS
         passage = Passage(call.fields, reply.fields, unpack=streamed and asked_usage)
         sieve = usage.Filter() if streamed and asked_usage else None
         recording = self._keeper.recording(bound, reply.status, reply.fields)
-        fetch = _Fetch(bound, reply, recording, passage, sieve, asked_at, began)
+        fetch = _Fetch(bound, reply, account, recording, passage, sieve, asked_at, began)
         source = Source.SHADOW if shadow else Source.MISS
         outcome = Outcome(source, recording.trouble or reason, forward)
         if not streamed:
@@ -143,7 +159,7 @@ class Exchange:
             data = await fetch.reply.read()
             if not data:
                 return True
-            fetch.recording.feed(data)
+            fetch.feed(data)
             held.append(data)
             size += len(data)
             if fetch.reply.ended:
@@ -163,7 +179,7 @@ class Exchange:
             for data in held:
                 yield fetch.passage.carry(data)
             while data := await reply.read():
-                recording.feed(data)
+                fetch.feed(data)
                 if reply.ended or (recording.ended and await reply.settle(TERMINAL_SECONDS) and reply.ended):
                     await self._keep(fetch)
                     concluded = True
@@ -190,7 +206,7 @@ class Exchange:
         try:
             async with asyncio.timeout(LATE_SECONDS):
                 while data := await fetch.reply.read():
-                    fetch.recording.feed(data)
+                    fetch.feed(data)
             await self._keep(fetch)
             fetch.reply.close()
         except (UpstreamCut, UpstreamTimeout, TimeoutError):
@@ -201,11 +217,13 @@ class Exchange:
 
     def _gone(self, fetch: _Fetch, reason: Reason) -> None:
         fetch.recording.give_up(reason)
+        fetch.account.close(whole=False)
         self._journal.count("not_kept", (fetch.recording.trouble or reason).word)
         fetch.reply.close()
 
     async def _keep(self, fetch: _Fetch) -> Reason | None:
-        """Keep the answer if it is proven complete; else why not."""
+        """The body has ended: keep the answer if it is proven complete; else why not."""
+        fetch.account.close(whole=True)
         source = keeper.Source(fetch.reply.fields, fetch.asked_at, self._clock.monotonic() - fetch.began)
         return await self._keeper.keep(fetch.bound, fetch.recording, source)
 
@@ -234,10 +252,15 @@ async def _in_place_of(reply: Reply, rescue: Rescue) -> Served | None:
     return served
 
 
-async def _pass_on(reply: Reply, passage: Passage) -> AsyncGenerator[bytes, None]:
+async def _pass_on(reply: Reply, passage: Passage, account: Account) -> AsyncGenerator[bytes, None]:
     try:
         yield b""
         while data := await reply.read():
+            account.feed(data)
+            if reply.ended:
+                account.close(whole=True)
             yield passage.carry(data)
+        account.close(whole=True)
     finally:
+        account.close(whole=False)
         reply.close()

@@ -15,7 +15,7 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.aside import aside
-from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.passage import stated_length
 from cacheproxy.engine.record import Budget, Recording
 from cacheproxy.engine.variants import Variants

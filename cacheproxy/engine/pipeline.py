@@ -17,7 +17,8 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
-from cacheproxy.engine.binder import Binder, Bound, Head, Outgoing, Unbound, wishes_of
+from cacheproxy.engine.binder import Binder, wishes_of
+from cacheproxy.engine.bound import Bound, Head, Outgoing, Unbound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.refresh import Refresher
@@ -82,18 +83,20 @@ class Pipeline:
         endpoint = policy.endpoint_of(call.method, call.target)
         body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
         if endpoint is None or body is not None:
-            return await self._exchange.relay(call, body, credential, None, Reason.UNCACHEABLE_PATH)
+            outgoing = Outgoing(body, (), body) if isinstance(body, bytes) else body
+            return await self._exchange.relay(call, outgoing, credential, None, Reason.UNCACHEABLE_PATH)
         wishes = wishes_of(call.fields, None)
         refusal = policy.may_look_head(call.fields, wishes, off=self._binder.off)
         if refusal is not None:
-            return await self._pass(call, endpoint, credential, wishes, refusal)
+            head = Head(call.method, call.target, call.fields, credential, epoch)
+            return await self._pass(call, endpoint, head, wishes, refusal)
         raw = b"" if endpoint is Endpoint.MODELS else await call.whole()
         call.stages.skip()
         bound = self._binder.bind(Head(call.method, call.target, call.fields, credential, epoch), endpoint, raw)
         call.stages.lap("parse")
         if isinstance(bound, Unbound):
             _refuse_if_only_cached(bound.controls)
-            return await self._exchange.relay(call, _wire(bound.outgoing), credential, endpoint, bound.reason)
+            return await self._exchange.relay(call, bound.outgoing, credential, endpoint, bound.reason, bound.prefix)
         if len(bound.items) > 1:
             return await self._batch.answer(call, bound)
         if bound.variants > 1:
@@ -110,15 +113,15 @@ class Pipeline:
                     return other
         return bound.in_slot(turn)
 
-    async def _pass(
-        self, call: Call, endpoint: Endpoint, credential: bytes, wishes: Controls, refusal: Reason
-    ) -> Served:
-        """A request that its head alone keeps out of the cache: its body need not be read as a whole."""
+    async def _pass(self, call: Call, endpoint: Endpoint, head: Head, wishes: Controls, refusal: Reason) -> Served:
+        """A request that its head alone keeps out of the cache: its body is read only if its length is known, and only
+        where the backend's own cache gains by it."""
         _refuse_if_only_cached(wishes)
-        body = await call.pieces()
-        if isinstance(body, bytes):
-            body = self._binder.unread(body)
-        return await self._exchange.relay(call, body, credential, endpoint, refusal)
+        body = await call.pieces(self._binder.terms.body_bytes if self._binder.reads(endpoint) else 0)
+        if not isinstance(body, bytes):
+            return await self._exchange.relay(call, body, head.credential, endpoint, refusal)
+        outgoing, prefix = self._binder.unread(head, endpoint, body, wishes)
+        return await self._exchange.relay(call, outgoing, head.credential, endpoint, refusal, prefix)
 
     async def _found_or_fetched(self, call: Call, bound: Bound) -> Served:
         look = await self._look(bound)
@@ -192,10 +195,6 @@ class Pipeline:
                 renewed = self._refresher.refresh(bound)
         reason = Reason.REFRESHED if renewed else None
         return await self._serving.hit(call, bound, entry, grant, stale=state is not Freshness.FRESH, reason=reason)
-
-
-def _wire(outgoing: Outgoing) -> bytes | None:
-    return outgoing.wire or None
 
 
 def _refuse_if_only_cached(wishes: Controls) -> None:

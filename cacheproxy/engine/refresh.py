@@ -5,9 +5,10 @@ One refresh at a time for a key. A refresh that fails leaves the entry as it is;
 
 from cacheproxy.core.outcome import Reason
 from cacheproxy.engine.authority import Authority
-from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.keeper import Keeper, Source
+from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.sender import Sender
 from cacheproxy.errors import AnswerError, UpstreamCut
 from cacheproxy.ports import Clock, Journal
@@ -17,12 +18,14 @@ class Refresher:
     """Asks the backend again what a caller has just been served from the cache."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, journal: Journal, clock: Clock
-    ) -> None:
+        self, *, sender: Sender, keeper: Keeper, authority: Authority, fill: Fill, ledger: Ledger, journal: Journal,
+        clock: Clock,
+    ) -> None:  # fmt: skip
         self._sender = sender
         self._keeper = keeper
         self._authority = authority
         self._fill = fill
+        self._ledger = ledger
         self._journal = journal
         self._clock = clock
         self._running: set[bytes] = set()
@@ -47,6 +50,7 @@ class Refresher:
 
     async def _fetch(self, bound: Bound) -> None:
         asked_at, began = self._clock.now(), self._clock.monotonic()
+        account = self._ledger.open(bound.prefix)
         try:
             reply, _ = await self._sender.send(bound)
         except AnswerError:
@@ -55,11 +59,14 @@ class Refresher:
         refused: Reason | None = Reason.INCOMPLETE
         try:
             self._authority.heard(bound.ask.credential, reply.status, proves=True)
+            account.heard(reply)
             recording = self._keeper.recording(bound, reply.status, reply.fields)
             try:
                 # What cannot be kept need not be generated to its end.
                 while recording.trouble is None and (data := await reply.read()):
+                    account.feed(data)
                     recording.feed(data)
+                account.close(whole=recording.trouble is None)
                 source = Source(reply.fields, asked_at, self._clock.monotonic() - began)
                 refused = await self._keeper.keep(bound, recording, source)
             finally:
@@ -67,5 +74,6 @@ class Refresher:
         except (UpstreamCut, AnswerError):
             refused = Reason.INCOMPLETE
         finally:
+            account.close(whole=False)
             reply.close()
             self._journal.count("refresh", "kept" if refused is None else "failed")

@@ -1,43 +1,113 @@
-"""Sends bound requests to the backend, asking for the usage of streams that are recorded."""
+"""Sends requests to the backend, with what we add to them: the wish for the usage of streams that are recorded, and
+hints for the backend's prefix cache.
+
+A backend may refuse fields that it does not know. What it refused once, for an operation and a model, is not sent to it
+again. No caller gets a refusal of what it did not say: a refused request is sent again without our additions.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
 from cacheproxy.core import policy, usage
-from cacheproxy.engine.binder import Bound
+from cacheproxy.core.model import Endpoint
+from cacheproxy.engine.bound import Bound, Head, Outgoing
+from cacheproxy.engine.hints import Hints, with_hint
 from cacheproxy.engine.passage import forwarded
+from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.ports import Backend, Outbound, Reply
 
 MODELS = 1024
+USAGE = "usage"
+REFUSED = (400, 422)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a backend is known to take, and to refuse, for an operation and a model."""
+
+    takes: set[str] = field(default_factory=set)
+    refuses: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """Something that may be added to a body."""
+
+    name: str
+    value: object
+
+    def to(self, plain: bytes) -> bytes:
+        if self.name == USAGE:
+            return usage.ask(plain, self.value)
+        return with_hint(plain, self.name, self.value if isinstance(self.value, bool) else str(self.value))
 
 
 class Sender:
-    """Knows which models' backends take, or refuse, being asked for a stream's usage."""
+    """Knows which models' backends take, or refuse, what is added. `routed`: there are replicas to choose from."""
 
-    def __init__(self, backend: Backend, *, ask_usage: bool) -> None:
+    def __init__(self, backend: Backend, *, ask_usage: bool, hints: Hints, routed: bool) -> None:
         self._backend = backend
         self._ask_usage = ask_usage
-        self._taken: LRUCache[str, bool] = LRUCache(MODELS)
+        self._hints = hints
+        self._routed = routed
+        self._known: LRUCache[tuple[Endpoint | None, str], _Known] = LRUCache(MODELS)
 
     async def send(self, bound: Bound) -> tuple[Reply, bool]:
-        """Send `bound`; the reply, and whether usage was asked for that the caller did not want. Backs out once if
-        the backend refuses that. Raises `UpstreamUnreachable`, `UpstreamTimeout`."""
-        head, outgoing, ask = bound.head, bound.outgoing, bound.ask
-        fields = forwarded(head.fields)
+        """Send `bound`; the reply, and whether usage was asked for that the caller did not want. Raises
+        `UpstreamUnreachable`, `UpstreamTimeout`."""
+        additions = self._of_prefix(bound.prefix)
         options = bound.body.get("stream_options")
-        may_ask = ask.stream and not ask.wants_usage and isinstance(options, dict | None)
-        taken = self._taken.get(ask.model)
-        plainly = Outbound(head.method, head.target, fields, outgoing.wire or None)
-        if not (may_ask and self._ask_usage and taken is not False and ask.endpoint in policy.ASKED_FOR_USAGE):
-            return await self._backend.send(plainly), False
-        asking = outgoing.altered(usage.ask(outgoing.plain, options))
-        reply = await self._backend.send(Outbound(head.method, head.target, fields, asking.wire))
-        if reply.status == 200:
-            self._taken[ask.model] = True
-        elif reply.status in (400, 422) and taken is None:
-            # Nothing was generated. Only if the very same request passes without the field was the field at fault.
-            reply.close()
-            reply = await self._backend.send(plainly)
-            if reply.status == 200:
-                self._taken[ask.model] = False
-            return reply, False
-        return reply, True
+        if (
+            self._ask_usage
+            and bound.ask.stream
+            and not bound.ask.wants_usage
+            and isinstance(options, dict | None)
+            and bound.ask.endpoint in policy.ASKED_FOR_USAGE
+        ):
+            additions.append(_Addition(USAGE, options))
+        about = (bound.ask.endpoint, bound.ask.model)
+        reply, added = await self._sent(bound.head, bound.outgoing, bound.prefix, about, additions)
+        return reply, any(addition.name == USAGE for addition in added)
+
+    async def pass_on(
+        self, head: Head, body: Outgoing | AsyncIterator[bytes] | None, prefix: Prefix | None = None
+    ) -> Reply:
+        """Send a request that is not looked up, with hints where it is known what it asks. Raises as `send`."""
+        if isinstance(body, Outgoing):
+            about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
+            return (await self._sent(head, body, prefix, about, self._of_prefix(prefix)))[0]
+        return await self._backend.send(Outbound(head.method, head.target, forwarded(head.fields), body))
+
+    def _of_prefix(self, prefix: Prefix | None) -> list[_Addition]:
+        return [_Addition(name, value) for name, value in self._hints.values(prefix).items()]
+
+    async def _sent(
+        self, head: Head, outgoing: Outgoing, prefix: Prefix | None, about: tuple[Endpoint | None, str],
+        wanted: list[_Addition],
+    ) -> tuple[Reply, list[_Addition]]:  # fmt: skip
+        """The reply, and what was added in the end. Backs out while the backend refuses: of what it is not known to
+        take, hints first, then the wish for usage; then of all else."""
+        known = self._known.get(about) or _Known()
+        route = prefix.route if self._routed and prefix is not None else None
+        added = [addition for addition in wanted if addition.name not in known.refuses]
+        fields = forwarded(head.fields)
+        dropped: list[_Addition] = []
+        while True:
+            body = outgoing
+            for addition in added:
+                body = body.altered(addition.to(body.plain))
+            reply = await self._backend.send(Outbound(head.method, head.target, fields, body.wire or None, route))
+            if reply.status == 200 and wanted:
+                # Only if the very same request passes without a field was the field at fault.
+                known.takes |= {addition.name for addition in added}
+                known.refuses |= {addition.name for addition in dropped}
+                known.takes -= known.refuses
+                self._known[about] = known
+            if reply.status not in REFUSED or not added:
+                return reply, added
+            reply.close()  # nothing was generated
+            doubtful = [addition for addition in added if addition.name not in known.takes] or added
+            dropped = [addition for addition in doubtful if addition.name != USAGE] or doubtful
+            added = [addition for addition in added if addition not in dropped]

@@ -8,7 +8,7 @@ from cacheproxy.core.model import Answer, Entry, Fields, Form
 from cacheproxy.core.outcome import Outcome, Reason, Source
 from cacheproxy.engine.aside import aside
 from cacheproxy.engine.authority import Grant
-from cacheproxy.engine.binder import Bound
+from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.pace import Pace, paced
 from cacheproxy.engine.replays import Replays

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from cacheproxy.core.hosts import is_loopback
+from cacheproxy.engine.families import Families
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import purges
+from cacheproxy.http import prefixes, purges
 from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.ports import Book
 
@@ -37,14 +38,15 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the admin listener serves from: counters, the redacted configuration, readiness, and the ways to
-    drain and to purge."""
+    """What the admin listener serves from: counters, the redacted configuration, readiness, the ways to drain and to
+    purge, and what is known of prompts."""
 
     book: Book
     config: dict[str, Any]
     ready: Callable[[], bool]
     drain: Callable[[], None]
     purge: Purge
+    families: Families
     token: str | None
 
 
@@ -86,6 +88,7 @@ def application(desk: Desk) -> web.Application:
     app.router.add_get("/admin/config", config)
     app.router.add_post("/admin/drain", drain)
     app.router.add_routes(purges.routes(desk.purge))
+    app.router.add_routes(prefixes.routes(desk.families))
     for path in _PAGES:
         app.router.add_get(path, page)
     return app

@@ -1,4 +1,4 @@
-"""The backends: which one takes a request, on which connection, and what is tried again.
+"""The backends: on which connection a request goes to the one that takes it, and what is tried again.
 
 Tried again, once, and only while no byte of an answer has come: on a new connection when a kept one turned out to be
 closed, on another backend when this one could not be connected to. Never after a status, never a body that was
@@ -9,11 +9,15 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 from cacheproxy.core import fields as http_fields
+from cacheproxy.core.affinity import Policy
 from cacheproxy.core.model import Fields
 from cacheproxy.errors import AnswerError, UpstreamCut, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.http.balance import Balance, Lease
 from cacheproxy.http.connection import Connection, Dropped
+from cacheproxy.http.loads import MOST_BYTES, Loads
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
 
@@ -32,33 +36,47 @@ class Patience:
 
 
 class Backends:
-    """All upstreams as one backend; replicas of the same service."""
+    """All upstreams as one backend; replicas of the same service. `balance` chooses among them (by default by
+    affinity); `interval`: seconds between two looks at their metrics, 0 for none."""
 
-    def __init__(self, upstreams: list[Upstream], patience: Patience) -> None:
+    def __init__(
+        self, upstreams: list[Upstream], patience: Patience, balance: Balance | None = None, *, interval: float = 2.0
+    ) -> None:
         self._upstreams = upstreams
         self._patience = patience
-        self._credit = dict.fromkeys(range(len(upstreams)), 0.0)
+        self._balance = balance or Balance(upstreams)
+        looked = interval if self._balance.policy is not Policy.ROUND_ROBIN else 0.0
+        self._loads = Loads(upstreams, self._metrics, looked, self._balance.failed)
+        self._balance.reading = self._loads.of
 
     def __repr__(self) -> str:
         return f"<Backends {self._upstreams!r}>"
 
     async def send(self, request: Outbound) -> "Answering":
         """Send and wait for the head. Raises `UpstreamUnreachable`, `UpstreamTimeout`."""
+        self._loads.begin()
+        lease = self._balance.take(request.route)
+        try:
+            return await self._send(request, lease)
+        except BaseException:
+            lease.end()
+            raise
+
+    async def _send(self, request: Outbound, lease: Lease) -> "Answering":
         unreachable: set[Upstream] = set()
         kept_allowed = request.body is None or isinstance(request.body, bytes)
-        upstream = self._choose(unreachable)
         while True:
             try:
-                connection, kept = await self._connect(upstream, kept_allowed)
+                connection, kept = await self._connect(lease.upstream, kept_allowed)
             except (OSError, TimeoutError) as error:
-                upstream.failed(error)
-                unreachable.add(upstream)
+                self._balance.failed(lease.upstream, error)
+                unreachable.add(lease.upstream)
                 if len(unreachable) == len(self._upstreams):
                     raise UpstreamUnreachable("No backend could be reached.") from error
-                upstream = self._choose(unreachable)
+                lease.move(unreachable)
                 continue
             try:
-                return await self._exchange(upstream, connection, request)
+                return await self._exchange(lease.upstream, connection, request, lease)
             except Dropped as error:
                 if not kept:
                     raise UpstreamUnreachable("The backend closed the connection without an answer.") from error
@@ -78,23 +96,29 @@ class Backends:
         reply.close()
         return reply.status
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The state of every upstream: url, weight, inflight, resting, and what it says itself or None: running,
+        waiting, kv_usage (0 to 1)."""
+        return self._balance.rows()
+
     async def close(self) -> None:
-        """Close the idle connections."""
+        """Close the idle connections, and look at no metrics any more."""
+        await self._loads.close()
         for upstream in self._upstreams:
             upstream.close()
 
-    def _choose(self, unreachable: set[Upstream]) -> Upstream:
-        """Smooth weighted round-robin over those not yet found unreachable, resting ones only if there is no other."""
-        now = asyncio.get_running_loop().time()
-        able = [i for i, u in enumerate(self._upstreams) if u not in unreachable]
-        able = [i for i in able if self._upstreams[i].resting_until <= now] or able
-        if len(able) == 1:
-            return self._upstreams[able[0]]
-        for i in able:
-            self._credit[i] += self._upstreams[i].weight
-        best = max(able, key=lambda i: self._credit[i])
-        self._credit[best] -= sum(self._upstreams[i].weight for i in able)
-        return self._upstreams[best]
+    async def _metrics(self, upstream: Upstream) -> bytes | None:
+        """The page of metrics beside `upstream`'s API; None if it has none, or one too long."""
+        connection, _ = await self._connect(upstream, kept_allowed=True)
+        request = Outbound("GET", b"/metrics", ((b"Accept", b"text/plain"),), None)
+        reply = await self._exchange(upstream, connection, request, None)
+        page = bytearray()
+        try:
+            while reply.status == 200 and len(page) <= MOST_BYTES and (data := await reply.read()):
+                page += data
+        finally:
+            reply.close()
+        return bytes(page) if reply.status == 200 and len(page) <= MOST_BYTES else None
 
     async def _connect(self, upstream: Upstream, kept_allowed: bool) -> tuple[Connection, bool]:
         connection = upstream.take() if kept_allowed else None
@@ -103,7 +127,9 @@ class Backends:
         async with asyncio.timeout(self._patience.connect):
             return await upstream.connect(), False
 
-    async def _exchange(self, upstream: Upstream, connection: Connection, request: Outbound) -> "Answering":
+    async def _exchange(
+        self, upstream: Upstream, connection: Connection, request: Outbound, lease: Lease | None
+    ) -> "Answering":
         head, chunked = _request_head(upstream, request)
         pump: asyncio.Task[None] | None = None
         body = request.body
@@ -119,15 +145,16 @@ class Backends:
                 pump.cancel()
             connection.abort()
             raise
-        return Answering(upstream, connection, pump, self._patience.idle)
+        return Answering(upstream, connection, pump, self._patience.idle, lease)
 
 
 class Answering:
     """A reply whose head has come (the `Reply` of ports.py)."""
 
     def __init__(
-        self, upstream: Upstream, connection: Connection, pump: asyncio.Task[None] | None, idle: float
-    ) -> None:
+        self, upstream: Upstream, connection: Connection, pump: asyncio.Task[None] | None, idle: float,
+        lease: Lease | None,
+    ) -> None:  # fmt: skip
         self.status = connection.status
         self.phrase = connection.phrase
         self.fields = connection.fields
@@ -136,6 +163,7 @@ class Answering:
         self._upstream = upstream
         self._pump = pump
         self._idle = idle
+        self._lease = lease
         self._open = True
 
     def __repr__(self) -> str:
@@ -163,6 +191,8 @@ class Answering:
         if not self._open:
             return
         self._open = False
+        if self._lease is not None:
+            self._lease.end()
         sent = self._pump is None or self._pump.done()
         if self._pump is not None:
             self._pump.cancel()

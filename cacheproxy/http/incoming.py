@@ -45,12 +45,12 @@ class Incoming:
             parts.append(data)
         return b"".join(parts)
 
-    async def pieces(self) -> bytes | AsyncIterator[bytes] | None:
+    async def pieces(self, most: int = 0) -> bytes | AsyncIterator[bytes] | None:
         request = self._request
         if not request.body_exists:
             return None
         stated = request.content_length
-        if stated is not None and stated <= SMALL:
+        if stated is not None and stated <= max(SMALL, most):
             return await self.whole()
         self._continue()
         return _Pieces(request.content)

@@ -5,7 +5,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, BeforeValidator
 
+from cacheproxy.core.affinity import Policy
+from cacheproxy.core.prefix import Clock, Ids, Unit
 from cacheproxy.core.rules import Mode, Share
+from cacheproxy.core.texts import Action
 from cacheproxy.schema.kinds import read_duration, read_pace, read_size
 from cacheproxy.schema.settings import Settings
 
@@ -46,7 +49,7 @@ def _kind(field: Any) -> str:
     for reader, words in _READERS.items():
         if reader in validators:
             return words
-    for listed in (Mode, Share):
+    for listed in (Mode, Share, Clock, Unit, Ids, Action, Policy):
         if listed.__name__ in text:
             return " or ".join(f"`{word.value}`" for word in listed)
     if "Literal" in text:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from cacheproxy.core.rules import Mode, Share
 from cacheproxy.schema.kinds import Duration, Names, Switch, read_switch
 from cacheproxy.schema.model import Model
+from cacheproxy.schema.prefix import PrefixRowSettings
 
 
 class MatchSettings(Model):
@@ -41,6 +42,7 @@ class SettleSettings(Model):
     """Who shares their answers (as `access.scope`)."""
     variants: int | None = Field(default=None, ge=1, le=100)
     """How many different answers are kept (as `exact.variants`)."""
+    prefix: PrefixRowSettings = PrefixRowSettings()
 
 
 class RuleSettings(Model):

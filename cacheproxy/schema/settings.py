@@ -19,6 +19,7 @@ from cacheproxy.schema.kinds import (
     read_url,
 )
 from cacheproxy.schema.model import Model
+from cacheproxy.schema.prefix import PrefixSettings
 from cacheproxy.schema.rules import RuleSettings
 
 
@@ -212,6 +213,7 @@ class Settings(Model):
     admin: AdminSettings = AdminSettings()
     access: AccessSettings = AccessSettings()
     exact: ExactSettings = ExactSettings()
+    prefix: PrefixSettings = PrefixSettings()
     stream: StreamSettings = StreamSettings()
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()

@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 
+from cacheproxy.core.affinity import Policy
+from cacheproxy.core.prefix import NONCES
 from cacheproxy.core.removal import Removals
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.exchange import Exchange
+from cacheproxy.engine.families import Families
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.record import Budget
 from cacheproxy.engine.refresh import Refresher
@@ -33,6 +37,7 @@ class Engine:
     fill: Fill
     refresher: Refresher
     savings: Savings
+    families: Families
 
 
 def build(  # noqa: PLR0913 - the parts of the house, by name
@@ -47,7 +52,13 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     binder = Binder(secret, terms.terms(settings, realm))
     authority = Authority(probe, clock, settings.access.grant_ttl, settings.access.grace)
     variants = Variants(clock)
-    sender = Sender(backend, ask_usage=settings.stream.ask_usage)
+    families = Families(journal, names=(*NONCES, *settings.prefix.nonce_lines))
+    sender = Sender(
+        backend,
+        ask_usage=settings.stream.ask_usage,
+        hints=terms.hints(settings, secret),
+        routed=len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY,
+    )
     keeper = Keeper(
         store=store,
         removals=removals,
@@ -57,11 +68,14 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         budget=budget,
         variants=variants,
     )
+    ledger = Ledger(families, journal, clock)
     exchange = Exchange(
-        backend=backend, sender=sender, keeper=keeper, authority=authority, fill=fill, voice=voice, journal=journal,
+        sender=sender, keeper=keeper, authority=authority, fill=fill, voice=voice, ledger=ledger, journal=journal,
         clock=clock,
     )  # fmt: skip
-    refresher = Refresher(sender=sender, keeper=keeper, authority=authority, fill=fill, journal=journal, clock=clock)
+    refresher = Refresher(
+        sender=sender, keeper=keeper, authority=authority, fill=fill, ledger=ledger, journal=journal, clock=clock
+    )
     serving = Serving(voice=voice, savings=savings, clock=clock, pace=terms.pace(settings))
     batch = Batch(
         store=store,
@@ -78,4 +92,4 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         refresher=refresher, serving=serving, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
-    return Engine(pipeline, binder, voice, budget, fill, refresher, savings)
+    return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families)

@@ -5,6 +5,7 @@ import time
 from cacheproxy.core.removal import Removals
 from cacheproxy.engine.purge import Purge
 from cacheproxy.http.backend import Backends, Patience
+from cacheproxy.http.balance import Balance
 from cacheproxy.http.handlers import Proxy
 from cacheproxy.http.tunnel import Tunnel
 from cacheproxy.http.upstream import Upstream
@@ -38,7 +39,9 @@ class House:
         self.purge = Purge(stock=self.store, removals=removals, journal=self.telemetry, clock=self.clock)
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
-        self.backends = Backends(upstreams, patience)
+        told = settings.prefix
+        balance = Balance(upstreams, policy=told.routing, bound=told.load_bound)
+        self.backends = Backends(upstreams, patience, balance, interval=told.load_interval)
         self.engine = engine.build(
             settings, store=self.store, removals=removals, backend=self.backends, probe=self.backends.probe,
             clock=self.clock, journal=self.telemetry, secret=secret, realm=realm(settings, upstreams),
@@ -56,6 +59,8 @@ class House:
         gauge("refreshes_running", "Answers being fetched anew now.", lambda: inside.refresher.running)
         gauge("draining", "1 while shutting down.", lambda: int(self.proxy.draining))
         self.telemetry.section("savings", inside.savings.summary)
+        self.telemetry.section("prefix", inside.families.summary)
+        self.telemetry.section("backends", self.backends.rows)
 
 
 def realm(settings: Settings, upstreams: list[Upstream]) -> bytes:

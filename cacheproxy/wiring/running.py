@@ -48,6 +48,7 @@ class Running:
             ready=lambda: not house.proxy.draining,
             drain=self._stop.set,
             purge=house.purge,
+            families=house.engine.families,
             token=settings.admin.token.get_secret_value() if settings.admin.token else None,
         )
         self._admin = web.AppRunner(admin.application(desk), access_log=None)

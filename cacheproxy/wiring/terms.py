@@ -1,14 +1,18 @@
 """Settings -> what the engine is told of them."""
 
-from cacheproxy.core import canonical, key, rules
+from cacheproxy.core import canonical, key, prefix, rules
+from cacheproxy.core.expressions import compiled
 from cacheproxy.core.freshness import Allowance
 from cacheproxy.core.rules import Match, Rule, Settled
+from cacheproxy.core.texts import Pattern
 from cacheproxy.engine.binder import Terms
+from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeping
 from cacheproxy.engine.pace import Pace
 from cacheproxy.engine.pipeline import Lasting
 from cacheproxy.engine.savings import Price
 from cacheproxy.schema import Settings
+from cacheproxy.schema.prefix import PrefixRowSettings
 from cacheproxy.schema.rules import RuleSettings
 
 
@@ -29,7 +33,23 @@ def terms(settings: Settings, realm: bytes) -> Terms:
         key_groups={key.digest(k.get_secret_value()): g.name for g in settings.access.key_groups for k in g.keys},
         variants=exact.variants,
         body_bytes=settings.limits.body_bytes,
+        prefix_rules=prefix_rules(settings) if settings.prefix.mode else None,
     )
+
+
+def prefix_rules(settings: Settings) -> prefix.Rules:
+    """Which rules of the prefix layer are in force."""
+    told = settings.prefix.rules
+    return prefix.Rules(
+        tools=told.tools, tool_noise=told.tool_noise, newlines=told.newlines, unicode=told.unicode, nonces=told.nonces,
+        clock=told.clock, unit=told.clock_unit, ids=told.ids, patterns=_patterns(settings),
+        nonce_names=(*prefix.NONCES, *settings.prefix.nonce_lines),
+    )  # fmt: skip
+
+
+def _patterns(settings: Settings) -> tuple[Pattern, ...]:
+    rows = [(compiled(row.pattern), row) for row in settings.prefix.rules.patterns]
+    return tuple(Pattern(regex, row.action, row.text) for regex, row in rows if not isinstance(regex, str))
 
 
 def _rule(row: RuleSettings) -> Rule:
@@ -43,9 +63,25 @@ def _rule(row: RuleSettings) -> Rule:
         Settled(
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
             priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
-            variants=told.variants, kb=told.kb, tags=told.tags,
+            variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
         ),
     )  # fmt: skip
+
+
+def _prefix_row(told: PrefixRowSettings) -> tuple[tuple[str, object], ...]:
+    """What a row says of the prefix layer, by the names of `prefix.Rules`."""
+    said = {name: value for name in PrefixRowSettings.model_fields if (value := getattr(told, name)) is not None}
+    if "clock_unit" in said:
+        said["unit"] = said.pop("clock_unit")
+    if said.pop("patterns", True) is False:
+        said["patterns"] = ()
+    return tuple(said.items())
+
+
+def hints(settings: Settings, secret: bytes) -> Hints:
+    """What backends are told for their own cache."""
+    told = settings.prefix.hints
+    return Hints(secret, told.prompt_cache_key, told.cache_salt, told.cache_prompt)
 
 
 def keeping(settings: Settings) -> Keeping:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from cacheproxy.core.key import digest
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.rules import Share
-from cacheproxy.engine.binder import Binder, Bound, Head, Terms
+from cacheproxy.engine.binder import Binder, Terms
+from cacheproxy.engine.bound import Bound, Head
 from tests.core import shapes
 from tests.engine import asked
 from tests.engine.test_questions import POSTED, SECRET, TARGETS, keys_of

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.policy import ENDPOINTS
-from cacheproxy.engine.binder import Binder, Head, Terms, Unbound
+from cacheproxy.engine.binder import Binder, Terms
+from cacheproxy.engine.bound import Head, Unbound
 from tests.core import shapes
 from tests.engine import asked
 from tests.examples import tries

@@ -17,6 +17,7 @@ import zipfile
 from pathlib import Path
 
 from tests.parts import place
+from tests.parts.layers import shorten
 
 MODEL = "smollm2-135m"
 _SERVER = place.HERE / "serve_engine.py"
@@ -67,12 +68,22 @@ class Engine:
         self._process.stdout.close()
 
 
-def start(log: Path, *, port: int = 0, context: int = 2048, api_key: str = "", embeddings: bool = False) -> Engine:
-    """Start the engine, one slot and one thread, and wait until it answers; its log goes to `log`. Port 0: a free one."""
+def start(
+    log: Path, *, port: int = 0, context: int = 2048, api_key: str = "", embeddings: bool = False, layers: int = 0,
+    template: str = "", memory: int = 0,
+) -> Engine:  # fmt: skip
+    """Start the engine, one slot and one thread, and wait until it answers; its log goes to `log`. Port 0: a free one;
+    `layers`: only so many of the model's, whose words then make no sense, for speed; `template`: how a conversation is
+    written for the model, in place of its own way (Jinja); `memory`: MiB that it may keep former prompts in."""
     python, model = install()
+    if layers:
+        shorten(model, short := log.with_suffix(f".{layers}.gguf"), layers)
+        model = short
     command = [str(python), str(_SERVER), str(model), "--port", str(port), "--context", str(context), "--alias", MODEL]
     command += ["--api-key", api_key] if api_key else []
+    command += ["--memory", str(memory)]
     command += ["--embeddings"] if embeddings else []
+    command += ["--template", template] if template else []
     with log.open("wb") as written:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=written, start_new_session=True

@@ -16,6 +16,8 @@ def main() -> None:
     parser.add_argument("--alias", required=True)
     parser.add_argument("--api-key")
     parser.add_argument("--embeddings", action="store_true")
+    parser.add_argument("--template", default="")
+    parser.add_argument("--memory", type=int, default=0)
     options = parser.parse_args()
     params = xllamacpp.CommonParams()
     params.model.path = options.model
@@ -25,7 +27,8 @@ def main() -> None:
     params.n_ctx = options.context
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.cache_ram_mib = 0
+    params.cache_ram_mib = options.memory
+    params.chat_template = options.template
     params.endpoint_metrics = params.endpoint_slots = True
     if options.embeddings:
         params.embedding = True

@@ -125,7 +125,7 @@ async def test_other_backend_takes_over_when_one_cannot_be_connected_to(start, s
     second = await Backend().start()
     gone = await Backend().start()
     await gone.stop()
-    proxy = await start(upstream=[gone.url, backend.url + "/v1/", second.url])
+    proxy = await start(upstream=[gone.url, backend.url + "/v1/", second.url], prefix__routing="round-robin")
     client = rig.Client(proxy.base, session)
     for number in range(20):
         assert (await client.chat(seed=number)).status == 200

@@ -1,5 +1,7 @@
 const at = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat();
+const share = (part) => part === null ? "–" : `${(100 * part).toFixed(1)} %`;
+const FAMILIES = 10;
 const SOURCES = ["HIT", "STALE", "MISS", "BYPASS"];
 
 function rows(id, counts) {
@@ -39,19 +41,68 @@ function size(bytes) {
   return `${bytes.toFixed(unit ? 1 : 0)} ${units[unit]}`;
 }
 
+function seconds(value) {
+  if (value === null) return "–";
+  return value < 1 ? `${(1000 * value).toFixed(0)} ms` : `${value.toFixed(2)} s`;
+}
+
+function place(divergence) {
+  if (divergence === null) return "nowhere";
+  const values = divergence.span ? `: ${divergence.span.join(" → ")}` : "";
+  return `${divergence.kind} at ${divergence.pointer}, ${number.format(divergence.offset)}${values}`;
+}
+
+function mended(divergence) {
+  if (divergence === null) return "–";
+  if (divergence.rule === null) return "none; perhaps a pattern of your own";
+  return `${divergence.rule}, about ${number.format(divergence.saves.tokens)} tokens`;
+}
+
+function family(told) {
+  const row = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.textContent = told.id;
+  row.append(head);
+  const cells = [
+    [told.model], [number.format(told.requests), "count"], [share(told.upstream.hit_share), "count"],
+    [seconds(told.ttft.p50), "count"], [place(told.divergence)], [mended(told.divergence)],
+  ];
+  for (const [text, kind] of cells) {
+    const cell = document.createElement("td");
+    cell.textContent = text;
+    if (kind) cell.className = kind;
+    row.append(cell);
+  }
+  return row;
+}
+
+function prefixes(told) {
+  const { prompt_tokens: prompt, cached_tokens: cached, hit_share: part } = told.total;
+  at("prefix-share").textContent = share(part);
+  at("prefix-tokens").textContent = part === null ? "The backend has not said yet what it had in its prefix cache."
+    : `${number.format(cached)} of ${number.format(prompt)} prompt tokens came from the backend's own cache.`;
+  at("families").replaceChildren(...told.families.map(family));
+}
+
+async function ask(path) {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`the proxy answers ${answer.status}`);
+  return answer.json();
+}
+
 async function refresh() {
   try {
-    const answer = await fetch("admin/stats");
-    if (!answer.ok) throw new Error(`the proxy answers ${answer.status}`);
-    const stats = await answer.json();
+    const [stats, known] = await Promise.all([ask("admin/stats"), ask(`admin/prefixes?limit=${FAMILIES}`)]);
     at("state").textContent = stats.draining ? "draining" : "running";
-    at("rate").textContent = stats.hit_rate === null ? "–" : `${(100 * stats.hit_rate).toFixed(1)} %`;
+    at("rate").textContent = share(stats.hit_rate);
     at("entries").textContent = number.format(stats.store_entries);
     at("bytes").textContent = size(stats.store_bytes);
     at("running").textContent = number.format(stats.requests_running);
     sources(stats.requests);
     rows("reasons", stats.reasons);
     rows("not-kept", stats.not_kept);
+    prefixes(known);
   } catch (error) {
     at("state").textContent = `not reachable: ${error.message}`;
   }
