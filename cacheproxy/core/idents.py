@@ -39,7 +39,7 @@ _PREFIX = re.compile(
 )
 _BODY = re.compile(rf"(?:{_FIVE}|(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{{8,64}}+(?:[-_][A-Za-z0-9]{{1,64}}+){{0,8}}+){_END}")
 _EPOCH = re.compile(
-    r"(?<![\w.,+/\\@$€£¥%&~#-])(?!1(?:0{9}|234567890))(?:1[0-9]{9}|1[0-9]{12}|1[0-9]{15})"
+    r"(?<![\w.,+/\\@$€£¥%&~#-])(?!1(?:0{9}|234567890))(?:1[0-9]{9}(?:\.[0-9]{3,9})?+|1[0-9]{12}|1[0-9]{15})"
     r"(?![\w/\\@%$€£¥-]|[.,:+~]\w|[ \t](?:bytes|tokens|characters|users|people|items|dollars|euros|USD|EUR)\b)"
 )
 _TELEPHONE = re.compile(
@@ -116,7 +116,7 @@ def _uuid(text: str, digits: int) -> re.Match[str] | None:
 
 
 def _epochs(text: str, bytewise: bytes) -> Iterator[Span]:
-    """Seconds, milliseconds and microseconds since 1970, of the years 2001 to 2033."""
+    """Seconds (also with a long fraction), milliseconds and microseconds since 1970, of the years 2001 to 2033."""
     for digits in _EPOCH_LIKE.finditer(bytewise):
         start = digits.start()
         found = _EPOCH.match(text, start)

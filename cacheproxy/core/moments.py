@@ -14,6 +14,7 @@ from cacheproxy.core.cues import Cues
 _COLON = re.compile(r":(?<=[0-9]:)[0-5][0-9]")
 _COMPACT = re.compile(r"T(?<=[0-9]{8}T)[0-2][0-9]")
 _YEAR = re.compile(r"20(?<![0-9A-Za-z]20)[0-9]{2}(?![0-9])")
+_OPENING, _CLOSING = re.compile(r"(?<!\w)\(\Z"), re.compile(r"\)(?!\w)")
 _AT = re.compile(r"\bat \Z", re.IGNORECASE)
 _MOST = 16
 """So many clocks a moment has at the most: more are a table."""
@@ -125,8 +126,10 @@ def _longer(text: str, start: int, end: int, hour: str, *, first: bool = False) 
     while first or (join := stamps.MORE.match(text, end)):
         between = join.group() if join else ""
         clock = stamps.CLOCK.match(text, end + len(between))
-        closing = ")" if between.endswith("(") else ""
-        if not clock or not stamps.is_half_day(clock) or not text.startswith(closing, clock.end()):
+        if not clock or not stamps.is_half_day(clock):
+            break
+        closing = _closing(text, between, clock.end())
+        if closing is None:
             break
         clocks.append(clock)
         hours += between, stamps.to_the_hour(clock), closing
@@ -137,15 +140,20 @@ def _longer(text: str, start: int, end: int, hour: str, *, first: bool = False) 
     return _Chain(start, end, "".join(hours), clocks[0] if clocks else None, len(clocks), ranged, whole)
 
 
+def _closing(text: str, before: str, end: int) -> str | None:
+    """What closes at `end` the parenthesis that `before` ends with, if it does; None if nothing closes it there."""
+    if not before.endswith("("):
+        return ""
+    return ")" if _CLOSING.match(text, end) else None
+
+
 def _dated(text: str, chain: _Chain, low: int) -> _Dated | None:
     """The moment of a chain with a date before it (not before `low`), after it or around it."""
     near = text[max(low, chain.start - _JOIN) : chain.start]
     date = stamps.BEFORE.search(text, low, chain.start) if _DIGIT.search(near) else None
     if date and stamps.is_possible(date):
-        closing = ")" if date.group().endswith("(") else ""
-        if not text.startswith(closing, chain.end):
-            return None
-        return _moment(text, date.start(), chain, closing, date["date"])
+        closing = _closing(text, date.group(), chain.end)
+        return None if closing is None else _moment(text, date.start(), chain, closing, date["date"])
     year = stamps.YEAR.match(text, chain.end)
     date = stamps.YEARLESS.search(text, low, chain.start) if year else None
     if year and date and stamps.is_possible(date, int(year["year"])):
@@ -180,7 +188,7 @@ def _bare(text: str, chain: _Chain, clock: re.Match[str], low: int, cues: Cues) 
     if not cues.call_present(start, plain=not (clock["second"] or clock["half"])):
         return None
     end, hour = chain.end, text[start : chain.start] + chain.hour
-    if not day and text[start - 1 : start] == "(" and text.startswith(")", end):
+    if not day and _OPENING.search(text[max(0, start - 2) : start]) and _CLOSING.match(text, end):
         start, end, hour = start - 1, end + 1, f"({hour})"
     return Moment(start, end, day, hour)
 

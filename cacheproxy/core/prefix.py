@@ -167,8 +167,10 @@ def _tools(plain: bytes, fields: dict[str, Any], rules: Rules, notes: _Notes) ->
 
 def _texts(endpoint: Endpoint, fields: dict[str, Any], rules: Rules, notes: _Notes) -> list[_Draft]:
     """The texts with what is to be changed in them."""
-    made: _Notes = Counter()
     drafts = [_Draft(block, block.text) for block in blocks(endpoint, fields)]
+    if not drafts:
+        return []
+    made: _Notes = Counter()
     for _ in range(ROUNDS):
         if not _round(drafts, rules, made):
             notes.update(made)
@@ -179,7 +181,7 @@ def _texts(endpoint: Endpoint, fields: dict[str, Any], rules: Rules, notes: _Not
 
 def _round(drafts: Sequence[_Draft], rules: Rules, made: _Notes) -> bool:
     """Apply every rule once; whether anything changed."""
-    tail = Tail(drafts[-1].text if drafts else "")
+    tail = Tail(drafts[-1].text)
     before = sum(len(draft.stages) for draft in drafts)
     for draft in drafts:
         if rules.newlines and (count := draft.unify_line_ends()):

@@ -17,8 +17,9 @@ from cacheproxy.core.idents import idents
 from cacheproxy.core.literal import Edit, edit_text
 from cacheproxy.core.moments import moments
 
-LONGEST = 2**20
-"""Characters; in longer texts nothing is looked for that has to be searched."""
+LONGEST = 2**17
+"""Characters; in longer texts nothing is searched for: this is done while other callers wait, and the worst text of
+this length takes some tenths of a second."""
 MOST_MATCHES = 1000
 """Matches of one pattern in one text that are changed."""
 MOVED = "[moved here from above]"

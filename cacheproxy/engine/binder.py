@@ -5,7 +5,7 @@ explained without serving it.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,14 +79,18 @@ class Binder:
         outgoing, _, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
         return outgoing, found
 
-    def bind(self, head: Head, endpoint: Endpoint, raw: bytes) -> Bound | Unbound:
-        """The request bound to its key, or why it must not be looked up. Raises `AnswerError`."""
+    def bind(
+        self, head: Head, endpoint: Endpoint, raw: bytes, *, parsed: Callable[[], None] = lambda: None
+    ) -> Bound | Unbound:
+        """The request bound to its key, or why it must not be looked up. `parsed` is told when it has been read and not
+        yet been brought into its normal form. Raises `AnswerError`."""
         outgoing = self._unpacked(head.fields, raw)
         body = canonical.read(outgoing.plain) if endpoint is not Endpoint.MODELS else canonical.Body({})
         if body is None:
             raise InvalidJson("The request body is not valid JSON.")
         outgoing, litellm = self._own_removed(outgoing, body.fields)
         wishes = wishes_of(head.fields, litellm)
+        parsed()
         settled, rows = self._settled(head, body.fields, wishes)
         mode = settled.exact or self.terms.mode
         refusal = policy.may_look(endpoint, body.fields, wishes, mode) or body.trouble
@@ -95,7 +99,7 @@ class Binder:
         found = None
         if clear:
             outgoing, told, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
-            body = replace(body, fields=told)
+            body = body if told is body.fields else replace(body, fields=told)
         if refusal is not None or not clear or (items is None and endpoint is Endpoint.EMBEDDINGS):
             return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found)
         form = self._form(endpoint, body.fields, items)

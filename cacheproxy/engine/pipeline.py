@@ -92,8 +92,9 @@ class Pipeline:
             return await self._pass(call, endpoint, head, wishes, refusal)
         raw = b"" if endpoint is Endpoint.MODELS else await call.whole()
         call.stages.skip()
-        bound = self._binder.bind(Head(call.method, call.target, call.fields, credential, epoch), endpoint, raw)
-        call.stages.lap("parse")
+        head = Head(call.method, call.target, call.fields, credential, epoch)
+        bound = self._binder.bind(head, endpoint, raw, parsed=lambda: call.stages.lap("parse"))
+        call.stages.lap("normalise")
         if isinstance(bound, Unbound):
             _refuse_if_only_cached(bound.controls)
             return await self._exchange.relay(call, bound.outgoing, credential, endpoint, bound.reason, bound.prefix)

@@ -104,6 +104,7 @@ class PrefixSettings(Model):
     routing: Policy = Policy.AFFINITY
     """With several backends, which one takes a request. `affinity`: the one that knows its prefix."""
     load_bound: float = Field(default=1.25, ge=1, le=100)
-    """How far above the mean a backend's load may be before `affinity` passes it over."""
+    """How many times its share of the load a backend may carry before `affinity` passes it over; the one that holds a
+    conversation's history may carry more, up to twice that."""
     load_interval: Duration = 2.0
     """How often the backends' `/metrics` are read to judge their load; 0 for never."""

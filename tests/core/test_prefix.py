@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cacheproxy.core import noise, texts
 from cacheproxy.core.expressions import compiled
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.prefix import NONE, Change, Clock, Ids, Rules, Unit, stabilise
@@ -241,6 +242,14 @@ def test_patterns():
     assert system("no marks here", rule(r"\b", "move")) == "no marks here"
     told = system("<env>\nbranch: x\n</env>\nGo.", rule(r"(?s)<env>.*?</env>", "move"))
     assert told == f"[value 1]\nGo.\n\n{MOVED}\n[value 1]: <env>\nbranch: x\n</env>"
+
+
+def test_what_is_too_long_is_not_searched():
+    """Searching is done while others wait: long texts pass as they came, but for what takes no search."""
+    text = "Now 2026-03-01 10:00:01.\r\n" + "x" * texts.LONGEST
+    assert system(text, EVERYTHING) == text.replace("\r\n", "\n")
+    long = [{"name": "f", "description": "At 2026-03-01 10:00:01. " + "x" * noise.LONGEST}]
+    assert applied(chat(("user", "u"), functions=long), Rules(tool_noise=True))["functions"] == long
 
 
 def test_a_pattern_that_never_ends_is_not_applied():

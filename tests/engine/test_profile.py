@@ -32,7 +32,10 @@ def test_a_request_without_stages_has_its_total():
 async def test_the_stages_of_a_request_are_told(client):
     """The stages that the contract names, in the order of a request's way."""
     miss, hit = await client.chat(), await client.chat()
-    for answer, stages in ((miss, ["parse", "exact", "upstream", "total"]), (hit, ["parse", "exact", "auth", "total"])):
+    for answer, stages in (
+        (miss, ["parse", "normalise", "exact", "upstream", "total"]),
+        (hit, ["parse", "normalise", "exact", "auth", "total"]),
+    ):
         told = [part.partition(";")[0] for part in answer.get("server-timing").split(", ")]
         assert [name for name in told if name in stages] == stages
         assert len(set(told)) == len(told)

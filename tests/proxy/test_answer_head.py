@@ -54,7 +54,7 @@ async def test_head_of_a_hit(clock, proxy, backend, stream):
     assert hit.get(b"cache-control") == b"private, no-store"
     assert hit.get(b"vary") == b"Authorization"
     assert re.fullmatch(rb"[0-9a-f]{32}", hit.get(b"x-cache-entry-id") or b"")
-    assert_timed(hit, "parse", "exact", "auth")
+    assert_timed(hit, "parse", "normalise", "exact", "auth")
 
 
 async def test_head_of_a_miss(proxy, backend):
@@ -65,7 +65,7 @@ async def test_head_of_a_miss(proxy, backend):
     }  # fmt: skip
     assert (miss.get(b"x-cache"), miss.get(b"cache-status")) == (b"MISS", b"cacheproxy; fwd=miss; stored")
     assert miss.get(b"x-cache-reason") == b"absent"
-    assert_timed(miss, "parse", "exact", "upstream")
+    assert_timed(miss, "parse", "normalise", "exact", "upstream")
 
 
 async def test_stages_are_those_of_the_contract(proxy, backend):
