@@ -6,8 +6,10 @@ candidate is then judged on the text itself, within a bounded window.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from cacheproxy.core import quoted
+from cacheproxy.core.chunks import KEPT, REMEMBERED, chunks
 
 Span = tuple[int, int]
 
@@ -67,18 +69,29 @@ def idents(text: str) -> list[Span]:
 
     Those that `quoted` says are only shown, and those within an address (``scheme://…``) are left out.
     """
-    bytewise = text.encode("latin-1", "replace")
-    kinds, lowered = bytewise.translate(_KINDS), bytewise.translate(_LOWERED)
-    found = [*_long(text, kinds), *_set_off(text, lowered), *_epochs(text, bytewise), *_labelled(text, lowered)]
-    if not found:
-        return []
-    addresses = list(_addresses(text))
     apart: list[Span] = []
-    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
-        if (not apart or start >= apart[-1][1]) and not quoted.touches(addresses, start, end):
-            if not quoted.announced(text, start):
+    for at, chunk in chunks(text):
+        for first, last in _remembered(chunk) if len(chunk) <= KEPT else _said(chunk):
+            start, end = at + first, at + last
+            if (not apart or start >= apart[-1][1]) and not quoted.announced(text, start):
                 apart.append((start, end))
     return quoted.outside(text, apart, lambda span: span)
+
+
+def _said(chunk: str) -> list[Span]:
+    """The identifiers in whole lines, also those that are only shown, and overlapping ones, but none within an address.
+    What one is is decided by its line alone."""
+    bytewise = chunk.encode("latin-1", "replace")
+    kinds, lowered = bytewise.translate(_KINDS), bytewise.translate(_LOWERED)
+    found = [*_long(chunk, kinds), *_set_off(chunk, lowered), *_epochs(chunk, bytewise), *_labelled(chunk, lowered)]
+    if not found:
+        return []
+    addresses = list(_addresses(chunk))
+    outside = [span for span in found if not quoted.touches(addresses, *span)]
+    return sorted(outside, key=lambda span: (span[0], -span[1]))
+
+
+_remembered = lru_cache(REMEMBERED)(_said)
 
 
 def _long(text: str, kinds: bytes) -> Iterator[Span]:

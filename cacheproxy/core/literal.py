@@ -1,4 +1,4 @@
-"""A JSON string in its bytes: parts of what it says exchanged, every other byte kept as it was written. Pure.
+"""A JSON string as it is written: parts of what it says exchanged, every other sign kept. Pure.
 
 Takes literals that a strict parser has accepted.
 """
@@ -32,9 +32,8 @@ def edit_text(text: str, edits: Sequence[Edit]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def edit_literal(literal: bytes, edits: Sequence[Edit]) -> bytes:
-    """`literal` (with its quotation marks) with `edits` made in what it says."""
-    written = literal.decode()
+def edit_literal(written: str, edits: Sequence[Edit]) -> str:
+    """The literal `written` (with its quotation marks) with `edits` made in what it says."""
     place = _near(written) if len(edits) <= _FEW else None
     place = place or _far(written)
     parts: list[str] = []
@@ -42,18 +41,24 @@ def edit_literal(literal: bytes, edits: Sequence[Edit]) -> bytes:
     for start, end, new in edits:
         parts += (written[at : place(start)], _inside(new))
         at = place(end)
-    return "".join((*parts, written[at:])).encode()
+    return "".join((*parts, written[at:]))
 
 
 def _near(written: str) -> Callable[[int], int] | None:
-    """Where a character with a number stands in `written`, counting backslashes; None where each is not one escape."""
+    """Where a character with a number stands in `written`, counting backslashes; None where each is not one escape. To
+    be asked for growing numbers."""
     if "\\\\" in written or "\\u" in written:
         return None
 
+    last = (0, 1)
+
     def place(number: int) -> int:
-        at, before = 1 + number, -1
+        nonlocal last
+        known, start = last
+        at, before = start + number - known, -1
         while at != before:  # grows to the place and no further: escapes before it move it on
-            at, before = 1 + number + written.count("\\", 1, at), at
+            at, before = start + number - known + written.count("\\", start, at), at
+        last = number, at
         return at
 
     return place
@@ -73,15 +78,17 @@ def _inside(text: str) -> str:
 
 def unix_text(text: str) -> tuple[str, int]:
     """`text` with LF for every line end; how many there were that were not."""
+    if "\r" not in text:
+        return text, 0
     if "\r\r\n" in text:
         return _LINE_ENDS.subn("\n", text)
-    count = text.count("\r\n")
-    return (text.replace("\r\n", "\n"), count) if count else (text, 0)
+    unix = text.replace("\r\n", "\n")
+    return unix, len(text) - len(unix)
 
 
-def unix_literal(literal: bytes) -> bytes:
-    """`literal` with the same done in what it says."""
-    if not any(mark in literal for mark in (b"\\u000", b"\\\\", b"\\r\\r")):
-        return literal.replace(b"\\r\\n", b"\\n")
-    text = orjson.loads(literal)
-    return edit_literal(literal, [(*match.span(), "\n") for match in _LINE_ENDS.finditer(text)])
+def unix_literal(written: str) -> str:
+    """The literal `written` with the same done in what it says."""
+    if not any(mark in written for mark in ("\\u000", "\\\\", "\\r\\r")):
+        return written.replace("\\r\\n", "\\n")
+    text = orjson.loads(written)
+    return edit_literal(written, [(*match.span(), "\n") for match in _LINE_ENDS.finditer(text)])

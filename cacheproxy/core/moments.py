@@ -6,9 +6,11 @@ that is left after it was coarsened reads as a moment again. `moments` in a coar
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from cacheproxy.core import quoted, stamps
+from cacheproxy.core.chunks import KEPT, REMEMBERED, chunks
 from cacheproxy.core.cues import Cues
 
 _COLON = re.compile(r":(?<=[0-9]:)[0-5][0-9]")
@@ -65,15 +67,25 @@ def moments(text: str, *, dates: bool = False) -> list[Moment]:
 
     `dates`: also bare dates that the words before them on their line call the present; both their forms are their text.
     """
-    found = [*_clocks(text), *_compact(text)]
-    if dates:
-        found += _days(text)
-    found.sort(key=lambda moment: moment.start)
+    found = [
+        replace(moment, start=at + moment.start, end=at + moment.end)
+        for at, chunk in chunks(text)
+        for moment in (_remembered(chunk, dates) if len(chunk) <= KEPT else _said(chunk, dates))
+    ]
     apart: list[Moment] = []
     for moment in found:
         if (not apart or moment.start >= apart[-1].end) and not quoted.announced(text, moment.start):
             apart.append(moment)
     return quoted.outside(text, apart, lambda moment: (moment.start, moment.end))
+
+
+def _said(chunk: str, dates: bool) -> list[Moment]:
+    """The moments in whole lines, also those that are only shown. What one is is decided by its line alone."""
+    found = [*_clocks(chunk), *_compact(chunk), *(_days(chunk) if dates else ())]
+    return sorted(found, key=lambda moment: moment.start)
+
+
+_remembered = lru_cache(REMEMBERED)(_said)
 
 
 def _clocks(text: str) -> Iterator[Moment]:

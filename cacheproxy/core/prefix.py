@@ -6,7 +6,7 @@ to their own result changes nothing; where that would not end, nothing is change
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -20,7 +20,7 @@ from cacheproxy.core.literal import Edit, edit_literal, edit_text, unix_literal,
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.noise import NONCES, nonce_lines
 from cacheproxy.core.places import exchanged, places
-from cacheproxy.core.texts import Clock, Ids, Pattern, Tail, Unit
+from cacheproxy.core.texts import Clock, Ids, Pattern, Search, Tail, Unit, moved_from
 
 __all__ = ["NONCES", "RULES", "Change", "Clock", "Ids", "Rules", "Stable", "Unit", "nonce_lines", "stabilise"]
 
@@ -28,6 +28,10 @@ PREFIXED = frozenset({Endpoint.CHAT, Endpoint.RESPONSES})
 """The operations whose requests have instructions and tools apart from the rest."""
 ROUNDS = 6
 """How often rules are applied to what they made of a text before they are taken to never end."""
+MOST_CLEAN = 4096
+_CLEAN: set[tuple["Rules", int, int]] = set()
+"""Hashes and lengths of texts in which rules find nothing, as they do in what they have made: such texts come again and
+again, since that is what the rules are for. One taken for another would only stay as it is."""
 
 
 class RuleName(StrEnum):
@@ -62,6 +66,11 @@ class Rules:
     patterns: tuple[Pattern, ...] = ()
     nonce_names: tuple[str, ...] = NONCES
 
+    @property
+    def search(self) -> Search:
+        """What is searched for in system texts."""
+        return Search(self.clock, self.unit, self.ids, self.patterns)
+
 
 NONE = Rules(tools=False, newlines=False, unicode=False, nonces=False)
 """No rule at all: nothing is changed."""
@@ -94,7 +103,7 @@ class _Draft:
 
     block: Block
     text: str
-    stages: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    stages: list[Callable[[str], str]] = field(default_factory=list)
 
     def make(self, edits: list[Edit]) -> None:
         self.stages.append(partial(edit_literal, edits=edits))
@@ -126,9 +135,10 @@ def stabilise(endpoint: Endpoint, plain: bytes, fields: dict[str, Any], rules: R
         fields = _with(fields, path, orjson.loads(written))
     for draft in drafts:
         start, end = span = spans[draft.block.path]
-        new[span] = plain[start:end]
+        literal = plain[start:end].decode()
         for stage in draft.stages:
-            new[span] = stage(new[span])
+            literal = stage(literal)
+        new[span] = literal.encode()
         fields = _with(fields, draft.block.path, draft.text)
     changes = [Change(*what, count) for what, count in notes.items()]
     return Stable(exchanged(plain, new), fields, tuple(changes))
@@ -182,32 +192,48 @@ def _texts(endpoint: Endpoint, fields: dict[str, Any], rules: Rules, notes: _Not
 def _round(drafts: Sequence[_Draft], rules: Rules, made: _Notes) -> bool:
     """Apply every rule once; whether anything changed."""
     tail = Tail(drafts[-1].text)
-    before = sum(len(draft.stages) for draft in drafts)
+    changed = False
     for draft in drafts:
-        if rules.newlines and (count := draft.unify_line_ends()):
-            made[RuleName.NEWLINES, draft.block.pointer, "\r\n", "\n"] += count
-        for rule, edits in _edits(draft, rules, tail):
-            place, text = draft.block.pointer, draft.text
-            made.update([(rule, place, text[start:end], new) for start, end, new in edits])
-            draft.make(edits)
-    if tail.notes:
-        last = drafts[-1]
-        for rule, line in tail.notes:
-            made[rule, last.block.pointer, "", line] += 1
-        last.make([(len(last.text), len(last.text), tail.addition)])
-    return sum(len(draft.stages) for draft in drafts) > before
+        # What was moved to the end is not searched, and is short.
+        end = moved_from(draft.text)
+        name = rules, hash(draft.text[:end]), end
+        if name in _CLEAN and not _tidied(draft.text[end:], rules) and not (tail.notes and draft is drafts[-1]):
+            continue
+        if _changed(draft, rules, tail, made, last=draft is drafts[-1]):
+            changed = True
+            continue
+        if len(_CLEAN) >= MOST_CLEAN:
+            _CLEAN.clear()
+        _CLEAN.add(name)
+    return changed
 
 
-def _edits(draft: _Draft, rules: Rules, tail: Tail) -> Iterator[tuple[str, list[Edit]]]:
-    """Every rule's edits of a text, rule by rule; each sees what the ones before have left."""
+def _tidied(text: str, rules: Rules) -> bool:
+    """Whether line ends or Unicode forms are to be changed in `text`."""
+    return (rules.newlines and "\r\n" in text) or (rules.unicode and bool(texts.composed(text)))
+
+
+def _changed(draft: _Draft, rules: Rules, tail: Tail, made: _Notes, *, last: bool) -> bool:
+    """Apply every rule to one text; whether it changed. The `last` one takes in what was moved out of all of them."""
+    place, before = draft.block.pointer, len(draft.stages)
+    if rules.newlines and (count := draft.unify_line_ends()):
+        made[RuleName.NEWLINES, place, "\r\n", "\n"] += count
     if rules.unicode and (edits := texts.composed(draft.text)):
-        yield RuleName.UNICODE, edits
-    if rules.nonces and (edits := noise.nonces(draft.text, rules.nonce_names)):
-        yield RuleName.NONCES, edits
-    if rules.clock is not Clock.OFF and (edits := texts.clock(draft.text, rules.clock, rules.unit, tail)):
-        yield RuleName.CLOCK, edits
-    if rules.ids is not Ids.OFF and (edits := texts.ids(draft.text, rules.ids, tail)):
-        yield RuleName.IDS, edits
-    for pattern in rules.patterns:
-        if edits := texts.matched(draft.text, pattern, rules.unit, tail):
-            yield RuleName.PATTERNS, edits
+        made.update([(RuleName.UNICODE, place, draft.text[start:end], new) for start, end, new in edits])
+        draft.make(edits)
+    text = draft.text
+    edits = noise.nonces(text, rules.nonce_names) if rules.nonces else []
+    made.update([(RuleName.NONCES, place, text[start:end], new) for start, end, new in edits])
+    begin = edits[-1][1] if edits else 0
+    for one in texts.search(text[begin : moved_from(text)], rules.search):
+        start, end = begin + one.start, begin + one.end
+        value = text[start:end]
+        new = one.new if one.new is not None else tail.move(one.rule, one.kind, value)
+        made[one.rule, place, value, new] += 1
+        edits.append((start, end, new))
+    if last and tail.notes:
+        made.update([(rule, place, "", line) for rule, line in tail.notes])
+        edits.append((len(text), len(text), tail.addition))
+    if edits:
+        draft.make(edits)
+    return len(draft.stages) > before

@@ -8,6 +8,7 @@ piece. A line's own marks (quotes, inline code, a log line's stamp) are read onl
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TypeVar
 
 from cacheproxy.core import logged
@@ -16,6 +17,8 @@ Span = tuple[int, int]
 """A half-open place in a text, in characters."""
 Found = TypeVar("Found")
 
+_USUAL = 2**16
+"""Characters of a text whose regions are remembered for who asks next."""
 _FENCE = re.compile("`{3,}+|~{3,}+")
 _FENCED_LINE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,8})?")
 _INDENTED = re.compile(r"\n[ \t\r]*+\n(?=(?: {4}| {0,3}\t)[ \t]*+[^ \t\r\n])")
@@ -57,7 +60,7 @@ def outside(text: str, found: list[Found], place: Callable[[Found], Span]) -> li
     """
     if not found:
         return []
-    large = _merged(_blocks(text, place(found[-1])[1]))
+    large = _large(text) if len(text) <= _USUAL else _merged(_blocks(text, place(found[-1])[1]))
     small: list[Span] = []
     line_end = -1
     kept = []
@@ -71,6 +74,12 @@ def outside(text: str, found: list[Found], place: Callable[[Found], Span]) -> li
         if not touches(small, start, end):
             kept.append(one)
     return kept
+
+
+@lru_cache(maxsize=4)
+def _large(text: str) -> list[Span]:
+    """Regions of many lines; whoever looks for something in a text asks for them."""
+    return _merged(_blocks(text, len(text)))
 
 
 def touches(shown: list[Span], start: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""What each rule changes in one system text, as edits: line ends, Unicode, clocks, ids, the operator's patterns. Pure.
+"""What rules change in one system text: Unicode forms, clocks, ids, what the operator's patterns match. Pure.
 
 Values that are moved leave a mark where they stood and go, under that mark, to the end of the last system text: the
 model still knows them, and everything before them stays the same from call to call.
@@ -6,6 +6,7 @@ model still knows them, and everything before them stays the same from call to c
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -126,52 +127,67 @@ def composed(text: str) -> list[Edit]:
     return [(start, end, new) for start, end, new in clusters if new != text[start:end]]
 
 
-def clock(text: str, how: Clock, unit: Unit, tail: Tail) -> list[Edit]:
-    """Times and dates coarsened or moved."""
-    end = moved_from(text)
-    if end > LONGEST:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place (half-open, in characters) that a rule names, and what is to stand there instead; None: it is moved, and
+    `kind` is what its mark is called."""
+
+    rule: str
+    start: int
+    end: int
+    new: str | None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched for in system texts."""
+
+    clock: Clock = Clock.OFF
+    unit: Unit = Unit.DAY
+    ids: Ids = Ids.OFF
+    patterns: tuple[Pattern, ...] = ()
+
+
+NOTHING = Search()
+
+
+def search(text: str, wanted: Search) -> list[Found]:
+    """What `wanted` finds in `text`: in order, not overlapping. Where two rules want the same place, clocks come before
+    ids and those before patterns; nothing that would stay as it is."""
+    if wanted == NOTHING or len(text) > LONGEST:
         return []
-    found = [m for m in moments(text, dates=how is Clock.MOVE) if m.end <= end]
-    if how is Clock.MOVE:
-        return [(m.start, m.end, tail.move("clock", "time", text[m.start : m.end])) for m in found]
-    edits = [(m.start, m.end, m.day if unit is Unit.DAY else m.hour) for m in found]
-    return [(start, end, new) for start, end, new in edits if new != text[start:end]]
+    taken: list[Found] = []
+    starts: list[int] = []
+    for one in (*_clocks(text, wanted), *_ids(text, wanted), *_matches(text, wanted)):
+        at = bisect_left(starts, one.end)
+        if text[one.start : one.end] != one.new and not (at and taken[at - 1].end > one.start):
+            starts.insert(at, one.start)
+            taken.insert(at, one)
+    return taken
 
 
-def ids(text: str, how: Ids, tail: Tail) -> list[Edit]:
-    """Ids moved or dropped."""
-    limit = moved_from(text)
-    if limit > LONGEST:
-        return []
-    spans = [(start, end) for start, end in idents(text) if end <= limit]
-    if how is Ids.DROP:
-        return [(start, end, "") for start, end in spans]
-    return [(start, end, tail.move("ids", "id", text[start:end])) for start, end in spans]
+def _clocks(text: str, wanted: Search) -> Iterator[Found]:
+    if wanted.clock is Clock.OFF:
+        return
+    for moment in moments(text, dates=wanted.clock is Clock.MOVE):
+        coarse = moment.day if wanted.unit is Unit.DAY else moment.hour
+        yield Found("clock", moment.start, moment.end, None if wanted.clock is Clock.MOVE else coarse, "time")
 
 
-def matched(text: str, pattern: Pattern, unit: Unit, tail: Tail) -> list[Edit]:
-    """What the operator's pattern matches, changed as it says."""
-    limit = moved_from(text)
-    if limit > LONGEST:
-        return []
-    edits: list[Edit] = []
-    for match in islice(pattern.regex.finditer(text[:limit]), MOST_MATCHES):
-        start, end = match.span()
-        value = text[start:end]
-        if not value:
-            continue
-        match pattern.action:
-            case Action.MOVE:
-                new = tail.move("patterns", "value", value)
-            case Action.COARSEN:
-                new = coarser(value, unit)
-            case Action.DROP:
-                new = ""
-            case Action.REPLACE:
-                new = pattern.text
-        if new != value:
-            edits.append((start, end, new))
-    return edits
+def _ids(text: str, wanted: Search) -> Iterator[Found]:
+    for start, end in idents(text) if wanted.ids is not Ids.OFF else ():
+        yield Found("ids", start, end, None if wanted.ids is Ids.MOVE else "", "id")
+
+
+def _matches(text: str, wanted: Search) -> Iterator[Found]:
+    for pattern in wanted.patterns:
+        for match in islice(pattern.regex.finditer(text), MOST_MATCHES):
+            start, end = match.span()
+            if start < end:
+                new = pattern.text if pattern.action is Action.REPLACE else ""
+                new = coarser(text[start:end], wanted.unit) if pattern.action is Action.COARSEN else new
+                yield Found("patterns", start, end, None if pattern.action is Action.MOVE else new, "value")
 
 
 def coarser(value: str, unit: Unit) -> str:

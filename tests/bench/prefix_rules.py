@@ -56,13 +56,13 @@ def everything() -> Rules:
 
 
 def measure(bodies: list[bytes]) -> list[float]:
-    """Milliseconds of each call, sorted."""
+    """Milliseconds of processor time of each call, sorted: what others on the machine do is not counted."""
     rules, taken = everything(), []
     for body in bodies:
         fields = json.loads(body)
-        began = time.perf_counter()
+        began = time.thread_time()
         found = stabilise(Endpoint.CHAT, body, fields, rules)
-        taken.append((time.perf_counter() - began) * 1000)
+        taken.append((time.thread_time() - began) * 1000)
         assert isinstance(found, Stable)
     return sorted(taken)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from cacheproxy.core import quoted
+from cacheproxy.core import chunks, quoted
+from cacheproxy.core.idents import idents
 from cacheproxy.core.moments import Moment, moments
 
 Z = "\u202f"  # what browsers write before AM and PM
@@ -338,3 +339,33 @@ def test_a_planted_moment_that_is_shown_is_not_found(before, case, frame):
     before = before.replace("`", "").replace('"', "").replace("\u201c", "")
     whole = f"{before}\n{frame.format(case[0])} after"
     assert not any(moment.start > len(before) for moment in moments(whole, dates=True))
+
+
+CHUNKED = st.lists(
+    st.sampled_from([
+        "Now 2026-03-01 10:00:01.", "time: 10:00", "e.g.", "2026-03-01 10:00:01 ERROR x", "```", "> ", "Today is March 1, 2026",
+        "request id: abc123 ", "0f8fad5b-d9cb-469f-a165-70867728950e", "at", " ", "# Example", "<log>", "</log>", "https://a/", "tel",
+        "1772359201", "is it\r",
+    ]),
+    max_size=8,
+).map(" ".join)  # fmt: skip
+
+
+@given(st.lists(CHUNKED, max_size=12).map("\n".join), st.booleans())
+def test_the_size_of_chunks_makes_no_difference(text, dates):
+    """Each line decides for itself: in chunks of one line, of several, or as a whole, the same is found."""
+    found = []
+    for size in (0, 40, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chunks, "SIZE", size)
+            found.append((moments(text, dates=dates), idents(text)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_chunks_are_whole_lines_and_the_whole_text():
+    text = "".join("x" * (n % 90) + "\n" for n in range(300)) + "end"
+    pieces = list(chunks.chunks(text))
+    assert "".join(piece for _, piece in pieces) == text
+    assert all(text.startswith(piece, at) for at, piece in pieces)
+    assert all(piece.endswith("\n") and len(piece) >= chunks.SIZE for _, piece in pieces[:-1])
+    assert list(chunks.chunks("")) == []

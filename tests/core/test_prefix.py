@@ -187,7 +187,7 @@ def test_moved_values_are_numbered_by_place():
     head, _, notes = told.partition(f"\n\n{MOVED}\n")
     assert head == "Now: [time 1]. Session id: [id 1]. Started: [time 2]. Trace id: [id 2]. End."
     assert notes.split("\n") == [
-        "[time 1]: 2026-03-01 10:00:01", "[time 2]: 2026-03-01 10:00:01", f"[id 1]: {UUID}", f"[id 2]: {UUID}",
+        "[time 1]: 2026-03-01 10:00:01", f"[id 1]: {UUID}", "[time 2]: 2026-03-01 10:00:01", f"[id 2]: {UUID}",
     ]  # fmt: skip
 
 
