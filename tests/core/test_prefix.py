@@ -244,6 +244,30 @@ def test_patterns():
     assert told == f"[value 1]\nGo.\n\n{MOVED}\n[value 1]: <env>\nbranch: x\n</env>"
 
 
+def test_rules_that_want_the_same_place():
+    """A line that goes is not searched; where two finds overlap the clock comes first, and nothing is garbled."""
+    assert system(f"x-request-id: {UUID} 2026-03-01 10:00:01\nBe kind.", EVERYTHING) == "Be kind."
+    overlapping = Pattern(compiled(r"at \d{4}"), Action.DROP)
+    told = system("It came at 2026-03-01 10:00:01, they say.", Rules(clock=Clock.MOVE, patterns=(overlapping,)))
+    assert told == f"It came at [time 1], they say.\n\n{MOVED}\n[time 1]: 2026-03-01 10:00:01"
+    twice = (Pattern(compiled("abc"), Action.REPLACE, "x"), Pattern(compiled("bcd"), Action.REPLACE, "y"))
+    assert system("abcd bcd", Rules(patterns=twice)) == "xd y"
+
+
+def test_what_is_remembered_of_a_text_is_of_these_rules_and_this_text():
+    """A text that needed no change: other rules, a tail that does, or values moved into it change it all the same."""
+    text = "Now 2026-03-01 10:00:01. Be kind."
+    for _ in range(2):
+        assert system(text, DEFAULT) == text
+    assert system(text, DAY) == "Now 2026-03-01. Be kind."
+    moved = f"Be calm.\n\n{MOVED}\n[time 1]: x"
+    assert system(moved, MOVE) == moved
+    assert system(moved + "\r\ny", MOVE) == moved + "\ny"
+    assert system(moved + "e\u0301", MOVE) == moved + "é"
+    told = applied(chat(("system", text), ("system", "Be calm.")), MOVE)["messages"]
+    assert told[1]["content"] == f"Be calm.\n\n{MOVED}\n[time 1]: 2026-03-01 10:00:01"
+
+
 def test_what_is_too_long_is_not_searched():
     """Searching is done while others wait: long texts pass as they came, but for what takes no search."""
     text = "Now 2026-03-01 10:00:01.\r\n" + "x" * texts.LONGEST
