@@ -88,7 +88,7 @@ def unix_text(text: str) -> tuple[str, int]:
 
 def unix_literal(written: str) -> str:
     """The literal `written` with the same done in what it says."""
-    if not any(mark in written for mark in ("\\u000", "\\\\", "\\r\\r")):
+    if "\\\\" not in written and "\\u000" not in written and "\\r\\r" not in written:
         return written.replace("\\r\\n", "\\n")
     text = orjson.loads(written)
     return edit_literal(written, [(*match.span(), "\n") for match in _LINE_ENDS.finditer(text)])
