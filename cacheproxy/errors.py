@@ -15,7 +15,11 @@ class ConfigurationError(CacheproxyError):
 
 
 class Trouble(CacheproxyError):
-    """A cache part failed. Costs at most a miss."""
+    """A cache part failed. Costs at most a miss. `kind`: in what way, one word of a closed list."""
+
+    def __init__(self, message: str, kind: str = "other") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class AnswerError(CacheproxyError):

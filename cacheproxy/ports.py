@@ -1,13 +1,19 @@
 """What the engine needs of the outside world, as protocols. Declared here, where they are consumed."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cacheproxy.core.affinity import Route
-from cacheproxy.core.model import Census, Entry, Fields
+from cacheproxy.core.model import Census, Entry, Fields, Near, Row
 from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.errors import Trouble
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Clock(Protocol):
@@ -20,14 +26,24 @@ class Clock(Protocol):
         """A clock that never goes back."""
 
 
+class Kept(Enum):
+    """What became of an entry that was put."""
+
+    YES = "yes"
+    OUTRUN = "outrun"  # by a removal, which `Removals` knows by now; it may or may not mean this entry
+    TROUBLE = "trouble"  # it is not certain that the store took it
+
+
 class Store(Protocol):
-    """Keeps entries until they expire, are dropped for room, or are removed. Raises `Trouble`."""
+    """Keeps entries until they expire, are dropped for room, or are removed. Raises `Trouble`, unless it is guarded."""
 
-    async def get(self, key: bytes) -> Entry | None:
-        """The entry of `key` as last put, expired or not as long as it is kept."""
+    async def get(self, key: bytes) -> Entry | Trouble | None:
+        """The entry of `key` as last put, expired or not as long as it is kept. A guarded store says by `Trouble` that
+        it cannot tell."""
 
-    async def put(self, entry: Entry) -> None:
-        """Keep `entry` in place of any other of its key. When it returns, `get` sees it."""
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
+        """Keep `entry` in place of any other of its key, if none of the removals after number `epoch` can mean it
+        (None: of those known now). When it returns, `get` sees it."""
 
     async def sweep(self, now: float) -> int:
         """Free what expired before `now`; how many entries went."""
@@ -48,6 +64,48 @@ class Stock(Protocol):
 
 class Stocked(Store, Stock, Protocol):
     """A store whose stock can be removed from."""
+
+
+class Epochs(Protocol):
+    """Where the removals are counted that all who share a store must know. Tells `Removals` of each. Raises
+    `Trouble`."""
+
+    lease: float
+    """Seconds for which what was looked up may be served without `current` being asked: nothing that was looked up
+    longer ago is acknowledged as removed before. 0: each look and each removal are of this process."""
+
+    async def begin(self, selector: Selector, now: float) -> int:
+        """Count a removal; its number. From then on nothing is stored that it means and that was asked for before."""
+
+    async def finish(self, number: int, *, carried_out: bool) -> None:
+        """The store has carried it out, or it was given up. Returns when it may be acknowledged."""
+
+    async def current(self) -> None:
+        """Know every removal that has been acknowledged so far."""
+
+
+class VectorIndex(Protocol):
+    """Finds near questions within one partition. Raises `Trouble`, also for a vector that cannot be compared: of
+    another dimension, not of floats, zero, or with a NaN or an infinity in it."""
+
+    async def add(self, row: Row) -> None:
+        """Keep `row` in place of any other of its key. When it returns, `search` finds it."""
+
+    async def search(
+        self, partition: bytes, vector: "NDArray[np.floating[Any]]", text: str, limit: int, now: float
+    ) -> list[Near]:
+        """At most `limit` rows of `partition` that have not expired at `now`, best first: those nearest to `vector`
+        and those that share words with `text`, fused by their ranks. The payload of one may be gone: the caller skips
+        it and calls `remove`."""
+
+    async def remove(self, keys: Iterable[bytes]) -> int:
+        """Forget these rows; how many there were. None of them there is no error."""
+
+    async def sweep(self, now: float) -> int:
+        """Free what expired before `now`; how many rows went."""
+
+    async def close(self) -> None:
+        """Let go."""
 
 
 @dataclass(frozen=True, slots=True)

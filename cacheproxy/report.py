@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from cacheproxy.errors import AnswerError, UpstreamCut
+from cacheproxy.errors import AnswerError, Trouble, UpstreamCut
 from cacheproxy.http.backend import Answering, Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
@@ -18,6 +18,7 @@ from cacheproxy.wiring import CACHE_FILE, redacted
 
 LEAST_FREE = 64 * 2**20
 LARGEST_LIST = 4 * 2**20
+REDIS_SECONDS = 5.0
 
 
 def configuration(resolved: Resolved) -> list[dict[str, Any]]:
@@ -36,7 +37,7 @@ def examine(settings: Settings) -> list[dict[str, Any]]:
     """What the proxy needs, part by part: {part, ok, message}."""
     findings = [asyncio.run(_backend(upstream.url, settings)) for upstream in settings.upstreams]
     findings.append(_disk(settings))
-    findings.append(_finding("redis", True, "not used: answers are kept by each proxy for itself"))
+    findings.extend(asyncio.run(_redis(settings)))
     findings.append(_finding("model", True, "not used: no embedding model is needed to answer identical requests"))
     return findings
 
@@ -89,7 +90,31 @@ def _is_list(body: bytes) -> bool:
     return isinstance(document, dict) and isinstance(document.get("data", document.get("models")), list)
 
 
+async def _redis(settings: Settings) -> list[dict[str, Any]]:
+    if settings.redis.url is None:
+        return [_finding("redis", True, "not used: answers are kept by each proxy for itself")]
+    from cacheproxy.stores.redis_link import Link
+    from cacheproxy.stores.redis_survey import remarks
+    from cacheproxy.wiring import shared
+
+    target = shared.target(settings)
+    part = f"redis {target.shown}"
+    link = Link(target, shared.terms(settings))
+    try:
+        async with asyncio.timeout(REDIS_SECONDS):
+            survey = await link.survey()
+    except (Trouble, TimeoutError) as error:
+        return [_finding(part, False, f"{str(error) or 'no answer'}; is it running, and are URL and password right?")]
+    finally:
+        await link.close()
+    search = f"search {survey.search}" if survey.search else "no search"
+    told = [_finding(part, remark.level != "error", remark.text) for remark in remarks(survey, target)]
+    return [_finding(part, True, f"answers ({survey.server} {survey.version}, {search})"), *told]
+
+
 def _disk(settings: Settings) -> dict[str, Any]:
+    if settings.redis.url is not None:
+        return _finding("disk", True, "not used: answers are kept in Redis")
     if settings.store.data_dir == "none":
         return _finding("disk", True, "not used: answers are kept in memory only and are gone after a restart")
     directory = Path(settings.store.data_dir).absolute()

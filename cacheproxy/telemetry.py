@@ -27,6 +27,10 @@ class Telemetry:
             "cacheproxy_request_head_seconds", "Seconds from a request's arrival to the head of its answer.",
             ("source",), registry=registry, buckets=_BUCKETS,
         )  # fmt: skip
+        self._left_alone = Gauge(
+            "cacheproxy_left_alone", "1 while a cache part is not asked because it failed.", ("part",),
+            registry=registry,
+        )  # fmt: skip
         self._distributions = _distributions(registry)
         self._events = _events(registry)
         self._labelled = _labelled(registry)
@@ -64,6 +68,10 @@ class Telemetry:
         """Publish ``cacheproxy_<name>``, read when it is asked for."""
         Gauge(f"cacheproxy_{name}", meaning, registry=self.registry).set_function(read)
         self._gauges[name] = read
+
+    def left_alone(self, part: str, read: Callable[[], bool]) -> None:
+        """Publish whether `part` is not asked now because it failed."""
+        self._left_alone.labels(part).set_function(lambda: float(read()))
 
     def exposition(self) -> bytes:
         """The metrics in the Prometheus text format."""
@@ -118,6 +126,10 @@ def _events(registry: CollectorRegistry) -> dict[str, Counter]:
         "purged": Counter(
             "cacheproxy_purged_answers", "Answers that purges removed or made stale.", registry=registry
         ),
+        "index_recreated": Counter(
+            "cacheproxy_index_recreated", "Times that the vector index in Redis was lost and made again.",
+            registry=registry,
+        ),
         "saved_seconds": Counter(
             "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
             registry=registry,
@@ -137,7 +149,7 @@ def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
         ),
         "error": Counter("cacheproxy_errors", "Errors of ours, by code.", ("code",), registry=registry),
         "trouble": Counter(
-            "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part",), registry=registry
+            "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part", "kind"), registry=registry
         ),
         "saved_tokens": Counter(
             "cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",), registry=registry

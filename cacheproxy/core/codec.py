@@ -72,6 +72,18 @@ def described(start: bytes, key: bytes) -> Entry | None:
     return _read(start, key, whole=False) if len(start) >= _HEAD.size else None
 
 
+def key_in(start: bytes) -> bytes | None:
+    """The key that a stored form says it is of, from its start; None if that cannot be told."""
+    if len(start) < _HEAD.size:
+        return None
+    magic, length = _HEAD.unpack_from(start)
+    try:
+        key = bytes.fromhex(orjson.loads(start[_HEAD.size : _HEAD.size + length])["key"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return key if magic == MAGIC else None
+
+
 def _read(blob: bytes, key: bytes, *, whole: bool) -> Entry | None:
     magic, length = _HEAD.unpack_from(blob)
     if magic != MAGIC:

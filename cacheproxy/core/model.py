@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Fields = tuple[tuple[bytes, bytes], ...]
 """HTTP field lines in order of arrival, names and values as the bytes that came."""
@@ -129,3 +133,47 @@ class Census:
 
     entries: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an embedder is. Vectors of two embedders may be compared only where all of this is the same.
+
+    `dim`: numbers in a vector; `prefix`: what it puts before a text; `precision`: of its weights.
+    """
+
+    name: str
+    revision: str
+    dim: int
+    pooling: str = "mean"
+    prefix: str = ""
+    precision: str = "fp32"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A question in the vector index, and the entry that answers it.
+
+    `key`: the entry's, 32 bytes; `partition`: 32 bytes, within which alone it is found; `vector`: floats of shape
+    ``(dim,)``, of any length but zero; `text`: the question; `expires_at`: absolute seconds.
+    """
+
+    key: bytes
+    partition: bytes
+    vector: "NDArray[np.floating[Any]]"
+    text: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A row that was found.
+
+    `similarity`: cosine, -1 to 1; None where the index cannot tell it. `by_meaning`, `by_words`: its rank, from 1,
+    among those found by the vector and by the words; None if it was not.
+    """
+
+    key: bytes
+    similarity: float | None
+    by_meaning: int | None
+    by_words: int | None

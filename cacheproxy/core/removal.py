@@ -5,9 +5,11 @@ it is on its way: every request remembers the count at its arrival, and is asked
 stored one is served.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import NamedTuple
 
 from cacheproxy.core import controls, key
 from cacheproxy.core.model import Entry
@@ -144,21 +146,53 @@ if _READ.keys() | {"everything"} != {field.name for field in fields(Selector)}:
     raise AssertionError("a field of the selector cannot be asked for")
 
 
+class _Known(NamedTuple):
+    number: int
+    selector: Selector
+    now: float
+    at: float
+
+
 class Removals:
-    """The removals of this process, counted."""
+    """The removals that are known here, counted."""
 
     def __init__(self) -> None:
-        self._latest: deque[tuple[int, Selector, float]] = deque(maxlen=REMEMBERED)
+        self._latest: deque[_Known] = deque(maxlen=REMEMBERED)
+        self._running: set[int] = set()
         self.epoch = 0
         """How many there have been."""
 
     def __repr__(self) -> str:
         return f"<Removals {self.epoch}>"
 
-    def add(self, selector: Selector, now: float) -> None:
-        """From here on, what `selector` means and was asked for before does not stand."""
+    @property
+    def settled(self) -> int:
+        """The number up to which all have been carried out: what a store gives from now on stands against those."""
+        return min(self._running) - 1 if self._running else self.epoch
+
+    def add(self, selector: Selector, now: float, at: float = math.inf) -> int:
+        """From here on, what `selector` means and was asked for before does not stand; the number of this removal.
+        `at`: when it was ordered at the latest, by the monotonic clock, if it was learnt of only later."""
         self.epoch += 1
-        self._latest.append((self.epoch, selector, now))
+        self._latest.append(_Known(self.epoch, selector, now, at))
+        return self.epoch
+
+    def epoch_at(self, arrived: float) -> int:
+        """How many there had certainly been at a time of the monotonic clock, whether they were known then or not."""
+        for known in reversed(self._latest):
+            if known.at < arrived:
+                return known.number
+        return self.epoch - len(self._latest)
+
+    def begin(self, selector: Selector, now: float) -> int:
+        """The same, for a removal that a store is still to carry out. Use `finish` in every case."""
+        number = self.add(selector, now)
+        self._running.add(number)
+        return number
+
+    def finish(self, number: int) -> None:
+        """It has been carried out, or given up: then nothing was promised."""
+        self._running.discard(number)
 
     def stands(self, entry: Entry, epoch: int) -> bool:
         """Whether `entry`, which a request of this epoch asked for or found, may still be stored or served."""
@@ -166,4 +200,4 @@ class Removals:
             return True
         if self.epoch - epoch > len(self._latest):
             return False
-        return not any(number > epoch and selector.means(entry, now) for number, selector, now in self._latest)
+        return not any(known.number > epoch and known.selector.means(entry, known.now) for known in self._latest)

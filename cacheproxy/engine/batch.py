@@ -5,7 +5,7 @@ nothing of a batch is known, or its parts do not fit together, it goes its way a
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import orjson
@@ -15,7 +15,6 @@ from cacheproxy.core.freshness import Freshness
 from cacheproxy.core.model import Answer, Entry
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.core.recording import json_answer
-from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine import keeper
@@ -28,9 +27,11 @@ from cacheproxy.engine.keeper import Keeper
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
-from cacheproxy.errors import CacheMiss, UpstreamCut
-from cacheproxy.ports import Clock, Reply, Store
+from cacheproxy.engine.shelf import Mark, Shelf
+from cacheproxy.errors import CacheMiss, Trouble, UpstreamCut
+from cacheproxy.ports import Clock, Reply
 
+_UNKNOWN = frozenset({Reason.ABSENT, Reason.STORE_TROUBLE})
 _SERVED = frozenset({Freshness.FRESH, Freshness.STALE})
 
 
@@ -38,11 +39,10 @@ class Batch:
     """Answers bound requests of several inputs."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, store: Store, removals: Removals, authority: Authority, exchange: Exchange, sender: Sender,
+        self, *, shelf: Shelf, authority: Authority, exchange: Exchange, sender: Sender,
         keeper: Keeper, serving: Serving, clock: Clock,
     ) -> None:  # fmt: skip
-        self._store = store
-        self._removals = removals
+        self._shelf = shelf
         self._authority = authority
         self._exchange = exchange
         self._sender = sender
@@ -52,6 +52,7 @@ class Batch:
 
     async def answer(self, call: Call, bound: Bound) -> Served:
         """The answer to `call`, which is `bound`. Raises `AnswerError`."""
+        mark = self._shelf.mark()
         known, reason = await self._known(bound)
         call.stages.lap("exact")
         if known:
@@ -60,46 +61,49 @@ class Batch:
             call.stages.lap("auth")
             if grant is None:
                 known, reason = {}, Reason.UNPROVEN_CREDENTIAL
-            known = {name: entry for name, entry in known.items() if self._stand(bound, [entry])}
+            known = {name: entry for name, entry in known.items() if await self._shelf.holds(mark, entry)}
         missing = [i for i, item in enumerate(bound.items) if item.key not in known]
         if not missing and bound.mode is not Mode.SHADOW:
             entries = [known[item.key] for item in bound.items]
             answer = await _composed(bound, [entry.answer.body for entry in entries])
-            if answer is not None and self._stand(bound, entries):
+            if answer is not None and await self._shelf.holds(mark, *entries):
                 return await self._serving.composed(call, bound, entries, answer)
             missing = [*range(len(bound.items))]
         if bound.controls.only_if_cached:
             raise CacheMiss("No stored answer may be served, and the request says only-if-cached.")
         if bound.mode is not Mode.SHADOW and 0 < len(missing) < len(bound.items):
-            served = await self._completed(call, bound, known, missing)
+            served = await self._completed(call, bound, mark, known, missing)
             if served is not None:
                 return served
         shadow = bound.mode is Mode.SHADOW and not missing
-        forward = Forward.MISS if reason is Reason.ABSENT else Forward.REQUEST
+        forward = Forward.MISS if reason in _UNKNOWN else Forward.REQUEST
         return await self._exchange.fetch(call, bound, Reason.SHADOW if shadow else reason, forward, shadow=shadow)
 
     async def _known(self, bound: Bound) -> tuple[dict[bytes, Entry], Reason]:
         """The stored answers that may be served, by key; and why not the others."""
         if bound.mode is Mode.WRITE_ONLY:
+            await self._shelf.current()
             return {}, Reason.WRITE_ONLY
         if bound.controls.no_cache:
+            await self._shelf.current()
             return {}, Reason.NO_CACHE
         keys = list({item.key for item in bound.items})
-        found = await asyncio.gather(*map(self._store.get, keys))
+        found = await asyncio.gather(*map(self._shelf.get, keys))
         now = self._clock.now()
         known = {
             name: entry
             for name, entry in zip(keys, found, strict=True)
-            if entry is not None
+            if isinstance(entry, Entry)
             and entry.key == name
             and entry.owner == bound.ask.scope.owner
             and entry.answer.status == 200
             and freshness.judge(entry, bound.controls, now) in _SERVED
         }
-        return known, Reason.ABSENT
+        troubled = any(isinstance(entry, Trouble) for entry in found)
+        return known, Reason.STORE_TROUBLE if troubled else Reason.ABSENT
 
     async def _completed(
-        self, call: Call, bound: Bound, known: dict[bytes, Entry], missing: Sequence[int]
+        self, call: Call, bound: Bound, mark: Mark, known: dict[bytes, Entry], missing: Sequence[int]
     ) -> Served | None:
         """The answer with what was missing fetched; None if that failed in a way that asking for all may not."""
         asked_at, began = self._clock.now(), self._clock.monotonic()
@@ -123,17 +127,15 @@ class Batch:
         bodies = {name: entry.answer.body for name, entry in known.items()}
         bodies.update({item.key: single for item, single in zip(part.items, singles, strict=True)})
         whole = await _composed(bound, [bodies[item.key] for item in bound.items])
-        if whole is None or not self._stand(bound, known.values()):
+        if whole is None:
             return None
         source = keeper.Source(reply.fields, asked_at, self._clock.monotonic() - began)
         refused = await self._keeper.keep_items(part, singles, source)
+        if not await self._shelf.holds(mark, *known.values()):
+            return None
         outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
         spared = [known[item.key] for item in bound.items if item.key in known]  # as often as each is given
         return await self._serving.partly(call, bound, spared, whole, outcome)
-
-    def _stand(self, bound: Bound, entries: Iterable[Entry]) -> bool:
-        """Whether no removal since `bound` arrived means one of them. Asked anew after every wait."""
-        return all(self._removals.stands(entry, bound.head.epoch) for entry in entries)
 
     async def _singles(self, part: Bound, reply: Reply) -> list[bytes] | Reason:
         """The answers to the inputs of `part`, one by one, from the whole of the backend's reply."""

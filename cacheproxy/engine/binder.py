@@ -46,6 +46,10 @@ class Binder:
         self._secret = secret
         self.terms = terms
 
+    def rekey(self, secret: bytes) -> None:
+        """From now on every hash is made with `secret`: what is stored under another will not be found."""
+        self._secret = secret
+
     def credential(self, call_fields: Fields) -> bytes:
         """The fingerprint of who asks."""
         return key.fingerprint(self._secret, fields.credential(call_fields))

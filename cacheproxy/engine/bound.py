@@ -14,14 +14,15 @@ from cacheproxy.engine.prefixed import Prefix
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals there had
-    been when it came."""
+    """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals were
+    known when it came; `arrived`: when that was, by the monotonic clock."""
 
     method: str
     target: bytes
     fields: Fields
     credential: bytes
     epoch: int = 0
+    arrived: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

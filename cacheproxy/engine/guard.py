@@ -1,97 +1,34 @@
-"""The one place that forgives: a deadline and a breaker around a port, so that trouble there costs at most a miss.
-
-After `FAILURES` failures in a row the port is left alone for `PAUSE` seconds, then tried by one call. One log line
-for each change of state.
-"""
+"""The one place that forgives: a deadline and a breaker around a port, so that trouble there costs at most a miss."""
 
 import asyncio
-import logging
+from typing import cast
 
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.engine.breaker import Breaker
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Clock, Journal, Stocked
-
-log = logging.getLogger("cacheproxy.guard")
-
-FAILURES = 5
-PAUSE = 1.0
-
-
-class Breaker:
-    """Closed while calls succeed; open for a pause after too many failures in a row; then one trial."""
-
-    def __init__(self, name: str, clock: Clock, journal: Journal) -> None:
-        self._name = name
-        self._clock = clock
-        self._journal = journal
-        self._failures = 0
-        self._retry_at = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Breaker {self._name} {'open' if self.open else 'closed'}>"
-
-    @property
-    def open(self) -> bool:
-        return self._failures >= FAILURES
-
-    def admits(self) -> bool:
-        """Whether a call may be made now. While open, true once a pause: that call is the trial."""
-        if not self.open:
-            return True
-        now = self._clock.monotonic()
-        if now < self._retry_at:
-            return False
-        self._retry_at = now + PAUSE
-        return True
-
-    def succeeded(self) -> None:
-        if self.open:
-            log.warning("%s works again", self._name)
-        self._failures = 0
-
-    def failed(self, why: str) -> None:
-        self._journal.count("trouble", self._name)
-        self._failures += 1
-        if self._failures == FAILURES:
-            self._retry_at = self._clock.monotonic() + PAUSE
-            log.warning("%s left alone after %d failures: %s", self._name, FAILURES, why)
+from cacheproxy.ports import Epochs, Journal, Kept, Stocked
 
 
 class GuardedStore:
     """A `Store` that never raises and never takes longer than `deadline` seconds to answer; removals excepted."""
 
-    def __init__(self, store: Stocked, name: str, deadline: float, clock: Clock, journal: Journal) -> None:
+    def __init__(self, store: Stocked, name: str, deadline: float, journal: Journal) -> None:
         self._store = store
-        self._deadline = deadline
-        self._reads = Breaker(f"{name} (read)", clock, journal)
-        self._writes = Breaker(f"{name} (write)", clock, journal)
+        self.reads = Breaker(f"{name} (read)", deadline, journal)
+        self.writes = Breaker(f"{name} (write)", deadline, journal)
 
     def __repr__(self) -> str:
-        return f"<GuardedStore {self._store!r} {self._reads!r} {self._writes!r}>"
+        return f"<GuardedStore {self._store!r} {self.reads!r} {self.writes!r}>"
 
-    async def get(self, key: bytes) -> Entry | None:
-        if not self._reads.admits():
-            return None
-        try:
-            async with asyncio.timeout(self._deadline):
-                entry = await self._store.get(key)
-        except (Trouble, TimeoutError) as error:
-            self._reads.failed(str(error) or "deadline exceeded")
-            return None
-        self._reads.succeeded()
-        return entry
+    async def get(self, key: bytes) -> Entry | Trouble | None:
+        return cast("Entry | Trouble | None", await self.reads.call(lambda: self._store.get(key)))
 
-    async def put(self, entry: Entry) -> None:
-        if not self._writes.admits():
-            return
-        try:
-            async with asyncio.timeout(self._deadline):
-                await self._store.put(entry)
-        except (Trouble, TimeoutError) as error:
-            self._writes.failed(str(error) or "deadline exceeded")
-            return
-        self._writes.succeeded()
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
+        if not self.reads.closed:
+            return Kept.TROUBLE  # a caller who has waited for a look that failed is not to wait for this too
+        kept = await self.writes.call(lambda: self._store.put(entry, epoch))
+        return Kept.TROUBLE if isinstance(kept, Trouble) else cast("Kept", kept)
 
     async def sweep(self, now: float) -> int:
         try:
@@ -107,4 +44,30 @@ class GuardedStore:
         return self._store.census()
 
     async def close(self) -> None:
+        await asyncio.gather(self.reads.close(), self.writes.close())
         await self._store.close()
+
+
+class GuardedEpochs:
+    """`Epochs` whose `current` takes no longer than `deadline` seconds. Nothing is forgiven: what cannot be told must
+    not be taken for current."""
+
+    def __init__(self, epochs: Epochs, name: str, deadline: float, journal: Journal) -> None:
+        self._epochs = epochs
+        self.lease = epochs.lease
+        self.breaker = Breaker(f"{name} (epochs)", deadline, journal)
+
+    async def begin(self, selector: Selector, now: float) -> int:
+        return await self._epochs.begin(selector, now)
+
+    async def finish(self, number: int, *, carried_out: bool) -> None:
+        await self._epochs.finish(number, carried_out=carried_out)
+
+    async def current(self) -> None:
+        found = await self.breaker.call(self._epochs.current)
+        if isinstance(found, Trouble):
+            raise found
+
+    async def close(self) -> None:
+        """End what is being tried."""
+        await self.breaker.close()

@@ -12,7 +12,7 @@ from cacheproxy.core.model import Endpoint
 from cacheproxy.engine.prefixed import Prefix
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hints:
     """Which hints are given. `secret` keys the values, so that they tell nothing of scopes and prompts."""
 
@@ -20,6 +20,10 @@ class Hints:
     prompt_cache_key: bool = False
     cache_salt: bool = False
     cache_prompt: bool = False
+
+    def rekey(self, secret: bytes) -> None:
+        """From now on values are made with `secret`."""
+        self.secret = secret
 
     def values(self, prefix: Prefix | None) -> dict[str, str | bool]:
         """The fields to add for a request with this prefix.

@@ -1,5 +1,6 @@
 """Keeps answers that have proven complete: how long, under which key, with which labels. And says why not."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,15 +12,15 @@ from cacheproxy.core import fields as http_fields
 from cacheproxy.core.model import Answer, Endpoint, Entry, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import json_answer
-from cacheproxy.core.removal import Removals
 from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.aside import aside
-from cacheproxy.engine.bound import Bound
+from cacheproxy.engine.bound import Bound, BoundItem
 from cacheproxy.engine.passage import stated_length
 from cacheproxy.engine.record import Budget, Recording
+from cacheproxy.engine.shelf import Shelf
 from cacheproxy.engine.variants import Variants
-from cacheproxy.ports import Clock, Journal, Store
+from cacheproxy.ports import Clock, Journal
 
 MOST_TAGS = 64
 """Labels an answer is kept with; a backend's own beyond that are left out."""
@@ -53,11 +54,10 @@ class Keeper:
     """Makes entries of answers and puts them into the store."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, store: Store, removals: Removals, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
+        self, *, shelf: Shelf, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
         variants: Variants, draw: Callable[[float, float], float] = random.uniform,
     ) -> None:  # fmt: skip
-        self._store = store
-        self._removals = removals
+        self._shelf = shelf
         self._journal = journal
         self._clock = clock
         self._keeping = keeping
@@ -134,26 +134,30 @@ class Keeper:
             sum(map(len, singles)),
             lambda: [json_answer(endpoint, JSON_TYPE, body, orjson.loads(body)) for body in singles],
         )
-        for item, answer in zip(bound.items, answers, strict=True):
+
+        async def keep(item: BoundItem, answer: Answer) -> Reason | None:
             if bound.mode is Mode.SHADOW:
                 await self._compare(item.key, answer)
             alone = replace(bound, ask=replace(bound.ask, key=item.key, choices=1))
-            refused = await self.put(alone, answer, replace(source, answers=len(singles))) or refused
-        return refused
+            return await self.put(alone, answer, replace(source, answers=len(singles)))
+
+        # All at once: a shared store is far away, and its deadline is that of the whole batch.
+        kept = await asyncio.gather(*map(keep, bound.items, answers))
+        return next((refused for refused in kept if refused is not None), None)
 
     async def _is_known(self, bound: Bound, answer: Answer) -> bool:
         """Whether one of the answers kept for the same request says the same."""
         for number in range(bound.slot):
-            other = await self._store.get(key.variant(bound.base, number))
-            if other is not None and other.owner == bound.ask.scope.owner:
+            other = await self._shelf.get(key.variant(bound.base, number))
+            if isinstance(other, Entry) and other.owner == bound.ask.scope.owner:
                 if replay.same(other.answer, answer, other.endpoint):
                     return True
         return False
 
     async def _compare(self, name: bytes, answer: Answer) -> None:
         """Count whether the backend's new answer says the same as the stored one, if there is one."""
-        found = await self._store.get(name)
-        if found is not None and found.answer.status == answer.status == 200:
+        found = await self._shelf.get(name)
+        if isinstance(found, Entry) and found.answer.status == answer.status == 200:
             same = replay.same(found.answer, answer, found.endpoint)
             self._journal.count("shadow", "same" if same else "different")
 
@@ -182,11 +186,10 @@ class Keeper:
             tags=_tags(bound, source.fields),
             knowledge=bound.knowledge,
         )
-        if not self._removals.stands(entry, bound.head.epoch):
-            return Reason.PURGED
-        await self._store.put(entry)
-        self._journal.count("kept")
-        return None
+        refused = await self._shelf.put(entry, bound.head.epoch, bound.head.arrived)
+        if refused is None:
+            self._journal.count("kept")
+        return refused
 
 
 def lifetime(keeping: Keeping, bound: Bound, status: int = 200, stated: float | None = None) -> float:

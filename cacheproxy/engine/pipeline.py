@@ -13,7 +13,6 @@ from cacheproxy.core.controls import Controls
 from cacheproxy.core.freshness import Allowance, Freshness
 from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.outcome import Forward, Reason
-from cacheproxy.core.removal import Removals
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
@@ -24,9 +23,10 @@ from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
+from cacheproxy.engine.shelf import Mark, Shelf
 from cacheproxy.engine.variants import Variants
-from cacheproxy.errors import CacheMiss, UpstreamTimeout, UpstreamUnreachable
-from cacheproxy.ports import Clock, Store
+from cacheproxy.errors import CacheMiss, Trouble, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.ports import Clock
 
 BATCH_WORK = 2
 """The priority whose use alone keeps no answer alive."""
@@ -45,8 +45,10 @@ class Lasting:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the store had: an entry (usable or not), what it is for this request, and why it is not served."""
+    """What the store had: an entry (usable or not), since when, what it is for this request, and why it is not
+    served."""
 
+    mark: Mark
     entry: Entry | None
     state: Freshness
     reason: Reason
@@ -61,12 +63,11 @@ class Pipeline:
     """Answers requests: from the store where that is right, else from the backend."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, binder: Binder, store: Store, removals: Removals, authority: Authority, exchange: Exchange,
+        self, *, binder: Binder, shelf: Shelf, authority: Authority, exchange: Exchange,
         refresher: Refresher, serving: Serving, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
     ) -> None:  # fmt: skip
         self._binder = binder
-        self._store = store
-        self._removals = removals
+        self._shelf = shelf
         self._authority = authority
         self._exchange = exchange
         self._refresher = refresher
@@ -78,7 +79,7 @@ class Pipeline:
 
     async def answer(self, call: Call) -> Served:
         """The answer to `call`. Raises `AnswerError`; the caller of this must close what it gets."""
-        epoch = self._removals.epoch
+        epoch, arrived = self._shelf.epoch, self._clock.monotonic()
         credential = self._binder.credential(call.fields)
         endpoint = policy.endpoint_of(call.method, call.target)
         body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
@@ -88,11 +89,11 @@ class Pipeline:
         wishes = wishes_of(call.fields, None)
         refusal = policy.may_look_head(call.fields, wishes, off=self._binder.off)
         if refusal is not None:
-            head = Head(call.method, call.target, call.fields, credential, epoch)
+            head = Head(call.method, call.target, call.fields, credential, epoch, arrived)
             return await self._pass(call, endpoint, head, wishes, refusal)
         raw = b"" if endpoint is Endpoint.MODELS else await call.whole()
         call.stages.skip()
-        head = Head(call.method, call.target, call.fields, credential, epoch)
+        head = Head(call.method, call.target, call.fields, credential, epoch, arrived)
         bound = self._binder.bind(head, endpoint, raw, parsed=lambda: call.stages.lap("parse"))
         call.stages.lap("normalise")
         if isinstance(bound, Unbound):
@@ -130,7 +131,7 @@ class Pipeline:
         reason = look.reason
         if look.usable and look.entry is not None:
             grant = await self._admit(call, bound, look.entry)
-            stands = self._removals.stands(look.entry, bound.head.epoch)
+            stands = await self._shelf.holds(look.mark, look.entry)
             if grant is not None and stands and bound.mode is not Mode.SHADOW:
                 return await self._hit(call, bound, look.entry, look.state, grant)
             reason = Reason.SHADOW if stands else Reason.PURGED
@@ -141,21 +142,21 @@ class Pipeline:
             spare, bound.controls, self._clock.now(), self._lasting.allowance
         ):  # fmt: skip
             spare = None
-        return await self._fetched(call, bound, reason, look.forward, spare)
+        return await self._fetched(call, bound, reason, look, spare)
 
-    async def _fetched(self, call: Call, bound: Bound, reason: Reason, forward: Forward, spare: Entry | None) -> Served:
+    async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Served:
         """The backend's answer; if the backend fails, the stored one in `spare` (RFC 5861 section 4)."""
 
         async def rescued() -> Served | None:
             if spare is None or (grant := await self._admit(call, bound, spare)) is None:
                 return None
-            if not self._removals.stands(spare, bound.head.epoch):
+            if not await self._shelf.holds(look.mark, spare):
                 return None
             return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
 
         shadow = reason is Reason.SHADOW
         try:
-            return await self._exchange.fetch(call, bound, reason, forward, shadow=shadow, rescue=rescued)
+            return await self._exchange.fetch(call, bound, reason, look.forward, shadow=shadow, rescue=rescued)
         except (UpstreamUnreachable, UpstreamTimeout):
             served = await rescued()
             if served is None:
@@ -163,23 +164,26 @@ class Pipeline:
             return served
 
     async def _look(self, bound: Bound) -> _Look:
-        if bound.mode is Mode.WRITE_ONLY:
-            return _Look(None, Freshness.EXPIRED, Reason.WRITE_ONLY, Forward.REQUEST)
-        if bound.controls.no_cache:
-            return _Look(None, Freshness.EXPIRED, Reason.NO_CACHE, Forward.REQUEST)
-        entry = await self._store.get(bound.ask.key)
+        mark = self._shelf.mark()
+        if bound.mode is Mode.WRITE_ONLY or bound.controls.no_cache:
+            await self._shelf.current()
+            reason = Reason.WRITE_ONLY if bound.mode is Mode.WRITE_ONLY else Reason.NO_CACHE
+            return _Look(mark, None, Freshness.EXPIRED, reason, Forward.REQUEST)
+        entry = await self._shelf.get(bound.ask.key)
+        if isinstance(entry, Trouble):
+            return _Look(mark, None, Freshness.EXPIRED, Reason.STORE_TROUBLE, Forward.MISS)
         if entry is None or entry.key != bound.ask.key or entry.owner != bound.ask.scope.owner:
-            return _Look(None, Freshness.EXPIRED, Reason.ABSENT, Forward.MISS)
+            return _Look(mark, None, Freshness.EXPIRED, Reason.ABSENT, Forward.MISS)
         state = freshness.judge(entry, bound.controls, self._clock.now(), self._lasting.allowance)
         if not replay.can_give(
             entry.answer, entry.endpoint, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage
         ):
-            return _Look(None, state, Reason.USAGE_MISSING, Forward.MISS)
+            return _Look(mark, None, state, Reason.USAGE_MISSING, Forward.MISS)
         if state is Freshness.EXPIRED:
-            return _Look(entry, state, Reason.EXPIRED, Forward.STALE)
+            return _Look(mark, entry, state, Reason.EXPIRED, Forward.STALE)
         if state is Freshness.TOO_OLD:
-            return _Look(entry, state, Reason.TOO_OLD, Forward.REQUEST)
-        return _Look(entry, state, Reason.ABSENT, Forward.MISS)
+            return _Look(mark, entry, state, Reason.TOO_OLD, Forward.REQUEST)
+        return _Look(mark, entry, state, Reason.ABSENT, Forward.MISS)
 
     async def _admit(self, call: Call, bound: Bound, entry: Entry) -> Grant | None:
         """A grant for this caller to be served `entry`."""

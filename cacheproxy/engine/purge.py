@@ -8,15 +8,15 @@ import logging
 from dataclasses import dataclass
 
 from cacheproxy.core.removal import Order, Removal, Removals
-from cacheproxy.ports import Clock, Journal, Stock
+from cacheproxy.ports import Clock, Epochs, Journal, Stock
 
 log = logging.getLogger("cacheproxy.purge")
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What came of an order: entries that were meant, entries that were removed or made stale, and the count of
-    removals after it."""
+    """What came of an order: entries that were meant, entries that were removed or made stale, and the number of this
+    removal, for a dry run of the last that is known."""
 
     matched: int
     purged: int
@@ -26,9 +26,10 @@ class Purged:
 class Purge:
     """Removes answers from a store."""
 
-    def __init__(self, *, stock: Stock, removals: Removals, journal: Journal, clock: Clock) -> None:
+    def __init__(self, *, stock: Stock, removals: Removals, epochs: Epochs, journal: Journal, clock: Clock) -> None:
         self._stock = stock
         self._removals = removals
+        self._epochs = epochs
         self._journal = journal
         self._clock = clock
 
@@ -36,13 +37,16 @@ class Purge:
         """Do what is ordered. Raises `Trouble` if it could not be done to its end: then nothing is certain, and it has
         to be ordered again."""
         now = self._clock.now()
-        if order.removal is not Removal.NONE:
-            self._removals.add(order.selector, now)
-        epoch = self._removals.epoch
-        matched = len(await self._stock.remove(order.selector, order.removal, now))
         if order.removal is Removal.NONE:
-            return Purged(matched, 0, epoch)
+            matched = await self._stock.remove(order.selector, order.removal, now)
+            return Purged(len(matched), 0, self._removals.epoch)
+        number = await self._epochs.begin(order.selector, now)
+        removed = None
+        try:
+            removed = await self._stock.remove(order.selector, order.removal, now)
+        finally:
+            await self._epochs.finish(number, carried_out=removed is not None)
         self._journal.count("purge", order.removal.value)
-        self._journal.add("purged", matched)
-        log.info("purge number %d (%s): %d answers", epoch, order.removal.value, matched)
-        return Purged(matched, matched, epoch)
+        self._journal.add("purged", len(removed))
+        log.info("purge number %d (%s): %d answers", number, order.removal.value, len(removed))
+        return Purged(len(removed), len(removed), number)

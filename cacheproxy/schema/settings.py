@@ -20,6 +20,7 @@ from cacheproxy.schema.kinds import (
 )
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixSettings
+from cacheproxy.schema.redis import RedisSettings
 from cacheproxy.schema.rules import RuleSettings
 
 
@@ -163,6 +164,9 @@ class StoreSettings(Model):
     realm: str = "auto"
     """Which backends the answers belong to. `auto`: the upstreams' URLs, so that another backend never gets this
     one's answers; a fixed text keeps the cache when replicas come and go."""
+    secret_file: str | None = None
+    """A file with at least 32 characters that keys are made with, the same for all replicas. Without it: a file in
+    the data directory, or what the replicas agree on in Redis."""
 
 
 class LimitSettings(Model):
@@ -218,6 +222,7 @@ class Settings(Model):
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()
     store: StoreSettings = StoreSettings()
+    redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()
     drain: DrainSettings = DrainSettings()
     compat: CompatSettings = CompatSettings()

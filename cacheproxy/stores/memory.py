@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.ports import Kept
 
 LARGEST_SHARE = 4
 """An entry larger than this fraction (one over it) of the capacity is not kept: it would empty the rest."""
@@ -60,8 +61,9 @@ class Memory:
     async def get(self, key: bytes) -> Entry | None:
         return self.peek(key)
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:  # noqa: ARG002 - nothing can come between
         self.keep(entry)
+        return Kept.YES
 
     async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
         meant: set[bytes] = set()

@@ -17,6 +17,7 @@ from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
+from cacheproxy.ports import Kept
 from cacheproxy.stores.sqlite_file import ONE_ROWS_FAULT, begin_anew, drop_oldest, is_damage, open_file, roll_back
 from cacheproxy.stores.sqlite_rows import Row, free_expired, meant, outdated, row_of, short
 from cacheproxy.stores.way import Way, Work
@@ -66,9 +67,8 @@ class Sqlite:
     # --- the event loop's side ---------------------------------------------------------------------------------
 
     async def get(self, key: bytes) -> Entry | None:
-        for place in (self._pending, self._writing):
-            if key in place:
-                return place[key]
+        for place in (place for place in (self._pending, self._writing) if key in place):
+            return place[key]
         if self._closing or (self._indexed and short(key) not in self._sizes):
             return None
         ticket = object()
@@ -79,10 +79,10 @@ class Sqlite:
         finally:
             del self._reading[ticket]
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:  # noqa: ARG002 - nothing can come between
         with self._condition:
             if self._closing:
-                return
+                return Kept.TROUBLE
             replaced = self._pending.pop(entry.key, None)  # so that the newer one is among the newest
             self._pending_bytes -= replaced.size if replaced else 0
             if entry.size > min(self._capacity, self._pending_limit - self._pending_bytes):
@@ -95,6 +95,7 @@ class Sqlite:
                 self._pending_bytes += entry.size
             self._condition.notify()
         self._way.watch()
+        return Kept.YES
 
     def _work(self) -> Work:
         """What waits, what is being written, and the oldest read."""
@@ -128,15 +129,14 @@ class Sqlite:
         with self._condition:
             self._closing = True
             self._condition.notify()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self._finish)
+        await asyncio.get_running_loop().run_in_executor(None, self._finish)
 
     def _finish(self) -> None:
         self._writer.join()
         self._readers.shutdown(wait=True)
         if self._reader is not None:
             self._reader[1].close()
-            self._reader = None
+        self._reader = None
 
     # --- the reader thread -------------------------------------------------------------------------------------
 

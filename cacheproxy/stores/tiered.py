@@ -2,7 +2,8 @@
 
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
-from cacheproxy.ports import Stocked
+from cacheproxy.errors import Trouble
+from cacheproxy.ports import Kept, Stocked
 from cacheproxy.stores.memory import Memory
 
 
@@ -17,27 +18,28 @@ class Tiered:
     def __repr__(self) -> str:
         return f"<Tiered {self._front!r} over {self._back!r}>"
 
-    async def get(self, key: bytes) -> Entry | None:
+    async def get(self, key: bytes) -> Entry | Trouble | None:
         entry = self._front.peek(key)
         if entry is not None:
             return entry
         ticket = self._reading[key] = object()
         try:
-            entry = await self._back.get(key)
+            found = await self._back.get(key)
             if self._reading.get(key) is ticket:
-                if entry is not None:
-                    self._front.keep(entry)
-                return entry
+                if isinstance(found, Entry):
+                    self._front.keep(found)
+                return found
         finally:
             if self._reading.get(key) is ticket:
                 del self._reading[key]
         # Something was put, or read, while the slower store was asked: what came back may be older than that.
         return self._front.peek(key) or await self._back.get(key)
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
         self._reading.pop(entry.key, None)
         self._front.keep(entry)
-        await self._back.put(entry)
+        kept = await self._back.put(entry, epoch)
+        return Kept.YES if self._front.peek(entry.key) is entry else kept
 
     async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
         try:

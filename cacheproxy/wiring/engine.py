@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from cacheproxy.core.affinity import Policy
 from cacheproxy.core.prefix import NONCES
-from cacheproxy.core.removal import Removals
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.families import Families
 from cacheproxy.engine.fill import Fill
+from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeper
 from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.pipeline import Pipeline
@@ -20,8 +20,9 @@ from cacheproxy.engine.savings import Savings
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Voice
 from cacheproxy.engine.serving import Serving
+from cacheproxy.engine.shelf import Shelf
 from cacheproxy.engine.variants import Variants
-from cacheproxy.ports import Backend, Clock, Journal, Store
+from cacheproxy.ports import Backend, Clock, Journal
 from cacheproxy.schema import Settings
 from cacheproxy.wiring import terms
 
@@ -38,10 +39,16 @@ class Engine:
     refresher: Refresher
     savings: Savings
     families: Families
+    hints: Hints
+
+    def rekey(self, secret: bytes) -> None:
+        """From now on keys are made with `secret`."""
+        self.binder.rekey(secret)
+        self.hints.rekey(secret)
 
 
 def build(  # noqa: PLR0913 - the parts of the house, by name
-    settings: Settings, *, store: Store, removals: Removals, backend: Backend, probe: Probe, clock: Clock,
+    settings: Settings, *, shelf: Shelf, backend: Backend, probe: Probe, clock: Clock,
     journal: Journal, secret: bytes, realm: bytes,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
@@ -53,15 +60,15 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     authority = Authority(probe, clock, settings.access.grant_ttl, settings.access.grace)
     variants = Variants(clock)
     families = Families(journal, names=(*NONCES, *settings.prefix.nonce_lines))
+    hints = terms.hints(settings, secret)
     sender = Sender(
         backend,
         ask_usage=settings.stream.ask_usage,
-        hints=terms.hints(settings, secret),
+        hints=hints,
         routed=len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY,
     )
     keeper = Keeper(
-        store=store,
-        removals=removals,
+        shelf=shelf,
         journal=journal,
         clock=clock,
         keeping=terms.keeping(settings),
@@ -78,8 +85,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     )
     serving = Serving(voice=voice, savings=savings, clock=clock, pace=terms.pace(settings))
     batch = Batch(
-        store=store,
-        removals=removals,
+        shelf=shelf,
         authority=authority,
         exchange=exchange,
         sender=sender,
@@ -88,8 +94,8 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         clock=clock,
     )
     pipeline = Pipeline(
-        binder=binder, store=store, removals=removals, authority=authority, exchange=exchange,
+        binder=binder, shelf=shelf, authority=authority, exchange=exchange,
         refresher=refresher, serving=serving, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
-    return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families)
+    return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints)

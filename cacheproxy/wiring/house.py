@@ -2,8 +2,8 @@
 
 import time
 
-from cacheproxy.core.removal import Removals
 from cacheproxy.engine.purge import Purge
+from cacheproxy.engine.shelf import Shelf
 from cacheproxy.http.backend import Backends, Patience
 from cacheproxy.http.balance import Balance
 from cacheproxy.http.handlers import Proxy
@@ -13,7 +13,7 @@ from cacheproxy.ports import Clock
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
-from cacheproxy.wiring.storage import open_store
+from cacheproxy.wiring.storage import open_storage
 
 
 class SystemClock:
@@ -34,21 +34,27 @@ class House:
         self.telemetry = Telemetry()
         self.clock: Clock = SystemClock()
         limits = settings.limits
-        self.store, secret = open_store(settings, self.clock, self.telemetry)
-        removals = Removals()
-        self.purge = Purge(stock=self.store, removals=removals, journal=self.telemetry, clock=self.clock)
+        self.storage = open_storage(settings, self.clock, self.telemetry, self._rekey)
+        self.store, removals, epochs = self.storage.store, self.storage.removals, self.storage.epochs
+        self.purge = Purge(
+            stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock
+        )  # fmt: skip
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
         told = settings.prefix
         balance = Balance(upstreams, policy=told.routing, bound=told.load_bound)
         self.backends = Backends(upstreams, patience, balance, interval=told.load_interval)
         self.engine = engine.build(
-            settings, store=self.store, removals=removals, backend=self.backends, probe=self.backends.probe,
-            clock=self.clock, journal=self.telemetry, secret=secret, realm=realm(settings, upstreams),
+            settings, shelf=Shelf(self.store, removals, epochs, self.clock), backend=self.backends,
+            probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
+            realm=realm(settings, upstreams),
         )  # fmt: skip
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
         self._publish()
+
+    def _rekey(self, secret: bytes) -> None:
+        self.engine.rekey(secret)
 
     def _publish(self) -> None:
         gauge, store, inside = self.telemetry.gauge, self.store, self.engine

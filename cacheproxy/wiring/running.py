@@ -53,6 +53,8 @@ class Running:
         )
         self._admin = web.AppRunner(admin.application(desk), access_log=None)
         await self._admin.setup()
+        if house.storage.shared is not None:
+            await house.storage.shared.meet()
         front = await listen.bind(self._server, settings.listen.host, settings.listen.port, "proxy")
         self._listeners.append(front)
         back = await listen.bind(self._admin.server, settings.admin.host, settings.admin.port, "admin page")
@@ -112,6 +114,8 @@ class Running:
         await self._house.engine.fill.close(1.0)
         await self._house.backends.close()
         await self._house.store.close()
+        if self._house.storage.shared is not None:
+            await self._house.storage.shared.close()
 
 
 def _url(listener: asyncio.Server) -> str:

@@ -1,28 +1,79 @@
-"""The embedded store, and the secret that its keys are made with."""
+"""The store, the removals that all who share it know, and the secret that its keys are made with."""
 
+import hashlib
 import logging
 import os
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cacheproxy.core import key
+from cacheproxy.core.removal import Removals
 from cacheproxy.engine.guard import GuardedStore
-from cacheproxy.errors import Trouble
-from cacheproxy.ports import Clock, Stocked
+from cacheproxy.engine.shelf import Alone
+from cacheproxy.errors import ConfigurationError, Trouble
+from cacheproxy.ports import Clock, Epochs, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
 from cacheproxy.telemetry import Telemetry
 
+if TYPE_CHECKING:
+    from cacheproxy.wiring.shared import Shared
+
 log = logging.getLogger("cacheproxy")
 
 CACHE_FILE = "cache.sqlite3"
 SECRET_FILE = "secret"  # noqa: S105 - a file name
+LEAST_SECRET = 32
+"""Characters that a secret must have."""
 
 
-def open_store(settings: Settings, clock: Clock, telemetry: Telemetry) -> tuple[Stocked, bytes]:
-    """The embedded store, and the secret that its keys are made with."""
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """`shared`: the parts of a store that other replicas share; None for one of this proxy alone."""
+
+    store: Stocked
+    removals: Removals
+    epochs: Epochs
+    secret: bytes
+    shared: "Shared | None" = None
+
+
+def open_storage(settings: Settings, clock: Clock, telemetry: Telemetry, agreed: Callable[[bytes], None]) -> Storage:
+    """The storage that the settings ask for. `agreed` is told of another secret that all replicas use. Raises
+    `ConfigurationError`."""
+    removals = Removals()
+    given = given_secret(settings)
+    if settings.redis.url is not None:
+        from cacheproxy.wiring.shared import Shared  # only who shares pays for the client
+
+        proposed = secrets.token_bytes(key.SECRET_BYTES)
+        shared = Shared(settings, removals, clock, telemetry, b"" if given else proposed, agreed)
+        return Storage(shared.store, removals, shared.epochs, given or proposed, shared)
+    store, own = _embedded(settings, telemetry)
+    return Storage(store, removals, Alone(removals), given or own)
+
+
+def given_secret(settings: Settings) -> bytes | None:
+    """The secret that the configuration states. Raises `ConfigurationError`."""
+    if settings.store.secret_file is None:
+        return None
+    path = Path(settings.store.secret_file)
+    try:
+        text = path.read_bytes().strip()
+    except OSError as error:
+        raise ConfigurationError(f"`store.secret_file`: cannot read {path}: {error.strerror}") from None
+    if len(text) < LEAST_SECRET:
+        raise ConfigurationError(f"`store.secret_file`: {path} must have at least {LEAST_SECRET} characters")
+    return hashlib.blake2b(text, digest_size=key.SECRET_BYTES, person=b"secret file").digest()
+
+
+def _embedded(settings: Settings, telemetry: Telemetry) -> tuple[Stocked, bytes]:
+    """The embedded store, and the secret of its directory."""
     memory = Memory(settings.store.memory_bytes)
     disk: Sqlite | None = None
     telemetry.gauge("store_dropped", "Answers put and not written to the disk.", lambda: disk.dropped if disk else 0)
@@ -35,7 +86,7 @@ def open_store(settings: Settings, clock: Clock, telemetry: Telemetry) -> tuple[
     except (Trouble, OSError) as error:
         log.warning("answers are kept in memory only: %s", error)
         return memory, secrets.token_bytes(key.SECRET_BYTES)
-    return Tiered(memory, GuardedStore(disk, "cache file", settings.store.deadline, clock, telemetry)), secret
+    return Tiered(memory, GuardedStore(disk, "cache file", settings.store.deadline, telemetry)), secret
 
 
 def _secret(path: Path) -> bytes:

@@ -9,7 +9,6 @@ from cacheproxy.ports import Store
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
-from cacheproxy.wiring.house import SystemClock
 from tests.engine.fakes import Notes
 
 PATIENT = 60.0
@@ -33,7 +32,7 @@ def _tiered(path, capacity: int) -> Store:
 
 
 def _guarded(path, capacity: int) -> Store:
-    return GuardedStore(Sqlite(path / "cache.sqlite3", capacity), "cache file", PATIENT, SystemClock(), Notes())
+    return GuardedStore(Sqlite(path / "cache.sqlite3", capacity), "cache file", PATIENT, Notes())
 
 
 KINDS = {"memory": _memory, "sqlite": _sqlite, "tiered": _tiered, "guarded": _guarded}

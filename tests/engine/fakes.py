@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 from cacheproxy.core.outcome import Outcome
+from cacheproxy.core.removal import Removals
+from cacheproxy.engine.shelf import Alone, Shelf
+from cacheproxy.ports import Clock, Store
 
 
 @dataclass
@@ -35,3 +38,12 @@ class Notes:
 
     def count(self, event: str, label: str = "") -> None:
         self.counted.append((event, label))
+
+    def add(self, event: str, amount: float, *labels: str) -> None:
+        self.counted.append((event, *labels))
+
+
+def alone(store: Store, clock: Clock) -> Shelf:
+    """A shelf over a store that no other process shares."""
+    removals = Removals()
+    return Shelf(store, removals, Alone(removals), clock)

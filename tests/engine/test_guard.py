@@ -1,4 +1,4 @@
-"""The one place that forgives: what trouble of a store costs, and how often it is told."""
+"""The one place that forgives: what trouble of a store costs, how long, and how often it is told."""
 
 import asyncio
 import logging
@@ -6,10 +6,14 @@ import logging
 import pytest
 
 from cacheproxy.core.model import Census, Entry
-from cacheproxy.engine.guard import FAILURES, PAUSE, Breaker, GuardedStore
+from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.engine import breaker
+from cacheproxy.engine.breaker import FAILURES
+from cacheproxy.engine.guard import GuardedEpochs, GuardedStore
 from cacheproxy.errors import Trouble
+from cacheproxy.ports import Kept
 from cacheproxy.stores.memory import Memory
-from tests.engine.fakes import Hands, Notes
+from tests.engine.fakes import Notes
 from tests.rig import until
 from tests.stores.entries import entry, key_of
 
@@ -25,11 +29,13 @@ class Moody(Memory):
         self.hang = False
         self.calls = 0
         self.waiting = 0
+        self.most = 0
 
     async def _mood(self) -> None:
         self.calls += 1
         if self.hang:
             self.waiting += 1
+            self.most = max(self.most, self.waiting)
             try:
                 await asyncio.Event().wait()
             finally:
@@ -41,9 +47,9 @@ class Moody(Memory):
         await self._mood()
         return self.peek(key)
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
         await self._mood()
-        self.keep(entry)
+        return await super().put(entry, epoch)
 
     async def sweep(self, now: float) -> int:
         await self._mood()
@@ -58,47 +64,55 @@ def inner() -> Moody:
 
 
 @pytest.fixture
-def clock() -> Hands:
-    return Hands()
-
-
-@pytest.fixture
 def notes() -> Notes:
     return Notes()
 
 
 @pytest.fixture
-def guarded(inner, clock, notes) -> GuardedStore:
-    return GuardedStore(inner, "cache file", DEADLINE, clock, notes)
+async def guarded(inner, notes):
+    store = GuardedStore(inner, "cache file", DEADLINE, notes)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Trials follow each other at once."""
+    monkeypatch.setattr(breaker, "FIRST_GAP", 0.0)
+    monkeypatch.setattr(breaker, "PAUSE", 0.0)
+
+
+@pytest.fixture
+def never(monkeypatch) -> None:
+    """No trial comes while the test lasts."""
+    monkeypatch.setattr(breaker, "FIRST_GAP", 1000.0)
 
 
 def lines(caplog) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.name == "cacheproxy.guard"]
 
 
-async def fail(guarded: GuardedStore, times: int = FAILURES) -> None:
-    for _ in range(times):
-        assert await guarded.get(key_of(1)) is None
+def is_trouble(found: object, kind: str) -> bool:
+    return isinstance(found, Trouble) and found.kind == kind
 
 
 async def test_what_works_passes_unchanged(guarded, notes, caplog):
-    await guarded.put(entry(2))
+    assert await guarded.put(entry(2)) is Kept.YES
     assert await guarded.get(key_of(2)) == entry(2)
     assert await guarded.get(key_of(3)) is None
     assert guarded.census() == Census(2, entry(1).size + entry(2).size)
     assert await guarded.sweep(2e9) == 2
     assert (notes.counted, lines(caplog)) == ([], [])
+    assert guarded.reads.state == guarded.writes.state == "closed"
 
 
-@pytest.mark.parametrize("error", [Trouble("the disk is on fire"), TimeoutError()])
-async def test_trouble_is_a_miss_and_is_counted(guarded, inner, notes, error):
-    """Trouble in a cache part never costs an answer."""
+@pytest.mark.parametrize(("error", "kind"), [(Trouble("on fire", "oom"), "oom"), (TimeoutError(), "timeout")])
+async def test_trouble_is_told_as_such_and_is_counted_by_kind(guarded, inner, notes, never, error, kind):
+    """B67: trouble in a cache part never costs an answer, and what it was is counted."""
     inner.error = error
-    assert await guarded.get(key_of(1)) is None
-    await guarded.put(entry(2))
-    assert notes.counted == [("trouble", "cache file (read)"), ("trouble", "cache file (write)")]
-    inner.error = None
-    assert await guarded.get(key_of(1)) == entry(1)
+    assert await guarded.put(entry(2)) is Kept.TROUBLE
+    assert is_trouble(await guarded.get(key_of(1)), kind)
+    assert notes.counted == [("trouble", "cache file (write)", kind), ("trouble", "cache file (read)", kind)]
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), KeyError(1), AssertionError(), RuntimeError()])
@@ -111,145 +125,184 @@ async def test_a_bug_is_not_forgiven(guarded, inner, notes, error):
     assert notes.counted == []
 
 
-async def test_a_store_that_hangs_costs_its_deadline(guarded, inner, notes):
+async def test_a_bug_in_a_trial_shows_in_the_log_and_at_the_next_call(guarded, inner, quick, caplog):
+    inner.error = Trouble("gone")
+    await guarded.get(key_of(1))
+    inner.error = ValueError("a bug")
+    await until(lambda: guarded.reads.closed, what="the trial's end")
+    assert lines(caplog)[-1] == "a trial of cache file (read) failed: ValueError"
+    with pytest.raises(ValueError, match="a bug"):
+        await guarded.get(key_of(1))
+
+
+async def test_a_store_that_hangs_costs_its_deadline(guarded, inner, notes, never):
     """B63: the call is given up at the deadline and nothing of it is left waiting."""
     inner.hang = True
     began = asyncio.get_running_loop().time()
-    assert await guarded.get(key_of(1)) is None
-    await guarded.put(entry(2))
+    assert is_trouble(await guarded.get(key_of(1)), "timeout")
     took = asyncio.get_running_loop().time() - began
-    assert 2 * DEADLINE * 0.9 <= took < 5
+    assert DEADLINE * 0.9 <= took < 5
     assert inner.waiting == 0
-    assert [e for e, _ in notes.counted] == ["trouble", "trouble"]
 
 
-async def test_after_failures_in_a_row_the_store_is_left_alone(guarded, inner, clock, caplog):
-    """B63: no call and so no delay at all while the breaker is open; one line tells that it opened."""
+async def test_who_has_waited_for_a_look_that_failed_does_not_wait_for_the_writing(guarded, inner, never):
+    """One deadline for a request, not two."""
+    inner.hang = True
+    await guarded.get(key_of(1))
+    calls = inner.calls
+    assert await guarded.put(entry(2)) is Kept.TROUBLE
+    assert inner.calls == calls
+
+
+async def test_after_one_failure_nobody_waits(guarded, inner, never):
+    """B63: one blip costs those who are in it, and misses until a trial succeeds; no caller waits any more."""
+    inner.hang = True
+    found = await asyncio.gather(*(guarded.get(key_of(1)) for _ in range(30)))
+    assert all(is_trouble(one, "timeout") for one in found)
+    calls = inner.calls
+    for _ in range(50):
+        assert is_trouble(await guarded.get(key_of(1)), "left_alone")
+    assert inner.calls == calls
+    assert guarded.reads.state in ("suspect", "open")
+
+
+async def test_a_blip_is_over_at_the_first_trial_that_succeeds(guarded, inner, quick, caplog, notes):
+    """B63: it neither opens the breaker nor is a line of the log."""
+    inner.error = Trouble("blip")
+    await guarded.get(key_of(1))
+    inner.error = None
+    await until(lambda: guarded.reads.closed, what="a trial")
+    assert await guarded.get(key_of(1)) == entry(1)
+    assert lines(caplog) == []
+    assert len(notes.counted) == 1
+
+
+async def test_after_failures_in_a_row_it_is_open_with_one_line(guarded, inner, quick, caplog):
     inner.error = Trouble("gone")
-    await fail(guarded, FAILURES)
-    assert inner.calls == FAILURES
+    await guarded.get(key_of(1))
+    await until(lambda: inner.calls > 3 * FAILURES, what="many trials")
+    assert guarded.reads.state == "open"
     assert lines(caplog) == [f"cache file (read) left alone after {FAILURES} failures: gone"]
     inner.error = None
-    for _ in range(50):
-        assert await guarded.get(key_of(1)) is None
-    clock.move(PAUSE * 0.99)
-    assert await guarded.get(key_of(1)) is None
-    assert inner.calls == FAILURES
-    assert "open" in repr(guarded)
-
-
-async def test_fewer_failures_change_nothing(guarded, inner, caplog):
-    """B63: one blip does not open it, nor do failures with successes between them."""
-    for _ in range(10):
-        inner.error = Trouble("blip")
-        await fail(guarded, FAILURES - 1)
-        inner.error = None
-        assert await guarded.get(key_of(1)) == entry(1)
-    assert lines(caplog) == []
-
-
-async def test_after_the_pause_one_call_tries(guarded, inner, clock, caplog):
-    """B63: the trial alone goes through; while it fails the rest are kept off, and nothing more is logged."""
-    inner.error = Trouble("gone")
-    await fail(guarded)
-    for turn in range(1, 6):
-        clock.move(PAUSE)
-        for _ in range(10):
-            assert await guarded.get(key_of(1)) is None
-        assert inner.calls == FAILURES + turn
-    assert len(lines(caplog)) == 1
-
-
-async def test_a_trial_that_succeeds_closes_it(guarded, inner, clock, caplog):
-    """B63: it recovers by itself, with one line, and failures count from nought again."""
-    inner.error = Trouble("gone")
-    await fail(guarded)
-    inner.error = None
-    clock.move(PAUSE)
-    assert await guarded.get(key_of(1)) == entry(1)
-    assert await guarded.get(key_of(1)) == entry(1)
+    await until(lambda: guarded.reads.closed, what="a trial that succeeds")
     assert lines(caplog)[1:] == ["cache file (read) works again"]
-    inner.error = Trouble("again")
-    await fail(guarded, FAILURES - 1)
-    inner.error = None
     assert await guarded.get(key_of(1)) == entry(1)
-    assert len(lines(caplog)) == 2
+    inner.error = Trouble("again")
+    assert is_trouble(await guarded.get(key_of(1)), "other")
+    assert guarded.reads.state == "suspect", "failures count from nought again"
 
 
-async def test_many_calls_at_once_are_one_trial(guarded, inner, clock):
-    """Half open: of calls that come together one is the trial, the others are misses without delay."""
-    inner.error = Trouble("gone")
-    await fail(guarded)
-    clock.move(PAUSE)
+async def test_trials_come_one_at_a_time_and_each_is_what_was_asked_last(guarded, inner, quick):
+    """Half open: one probe, whatever comes at the same time. It is not always the call that failed first: that one may
+    be what fails by itself."""
     inner.hang = True
-    results = await asyncio.gather(*(guarded.get(key_of(1)) for _ in range(30)))
-    assert results == [None] * 30
-    assert inner.calls == FAILURES + 1
+    await guarded.get(key_of(1))
+    asked = [key_of(number) for number in range(2, 40)]
+    inner.most = 0
+    for name in asked:
+        await guarded.get(name)
+        await asyncio.sleep(DEADLINE / 20)
+    assert inner.most == 1
+    inner.hang = False
+    await until(lambda: guarded.reads.closed, what="a trial")
 
 
-async def test_reading_and_writing_have_breakers_of_their_own(guarded, inner):
+async def test_while_it_is_open_it_is_tried_once_a_pause(guarded, inner, monkeypatch):
+    pauses: list[float] = []
+    slept = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await slept(0)
+
+    monkeypatch.setattr(breaker.asyncio, "sleep", sleep)
+    inner.error = Trouble("gone")
+    await guarded.get(key_of(1))
+    while len(pauses) < FAILURES + 5:
+        await slept(0.001)
+    monkeypatch.undo()
+    gaps = pauses[: FAILURES - 1]
+    assert gaps == [breaker.FIRST_GAP * 2**n for n in range(FAILURES - 1)]
+    assert set(pauses[FAILURES - 1 :]) == {breaker.PAUSE}
+
+
+async def test_reading_and_writing_have_breakers_of_their_own(guarded, inner, never):
     """B67: a store that refuses writes is read from all the same."""
-    inner.error = Trouble("read only")
-    for number in range(FAILURES):
-        await guarded.put(entry(number))
+    inner.error = Trouble("read only", "readonly")
+    assert await guarded.put(entry(5)) is Kept.TROUBLE
     inner.error = None
     assert await guarded.get(key_of(1)) == entry(1)
     calls = inner.calls
-    await guarded.put(entry(5))
+    assert await guarded.put(entry(5)) is Kept.TROUBLE
     assert inner.calls == calls, "writes are left alone"
+    assert (guarded.reads.state, guarded.writes.state) == ("closed", "suspect")
 
 
-async def test_callers_that_leave_are_no_failures(guarded, inner, notes):
-    """B61: a cancelled call says nothing about the store; the cancellation goes through and nothing is left waiting."""
+async def test_a_cancelled_call_is_no_failure(guarded, inner, notes):
     inner.hang = True
-    for turn in range(2 * FAILURES):
-        call = asyncio.create_task(guarded.get(key_of(1)) if turn % 2 else guarded.put(entry(2)))
-        await until(lambda: inner.waiting == 1)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        assert inner.waiting == 0
-    inner.hang = False
+    asked = asyncio.create_task(guarded.get(key_of(1)))
+    await until(lambda: inner.waiting == 1, what="the call")
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert guarded.reads.closed
     assert notes.counted == []
-    assert await guarded.get(key_of(1)) == entry(1)
+    assert inner.waiting == 0
 
 
-async def test_a_trial_whose_caller_leaves_is_tried_again(guarded, inner, clock):
-    """The breaker does not stay open for ever because the one that tried has left."""
-    inner.error = Trouble("gone")
-    await fail(guarded)
-    inner.error = None
+async def test_closing_ends_the_trial(inner, notes, quick):
+    store = GuardedStore(inner, "cache file", DEADLINE, notes)
     inner.hang = True
-    clock.move(PAUSE)
-    call = asyncio.create_task(guarded.get(key_of(1)))
-    await until(lambda: inner.waiting == 1)
-    call.cancel()
-    await asyncio.gather(call, return_exceptions=True)
-    inner.hang = False
-    clock.move(PAUSE)
-    assert await guarded.get(key_of(1)) == entry(1)
+    await store.get(key_of(1))
+    await until(lambda: inner.waiting == 1, what="a trial")
+    await store.close()
+    assert inner.waiting == 0
 
 
-async def test_sweeping_forgives_trouble(guarded, inner):
+async def test_removal_is_not_forgiven(guarded, inner, monkeypatch):
+    """What could not be removed must not be reported as gone."""
+
+    async def remove(*_: object) -> set[bytes]:
+        raise Trouble("gone")
+
+    monkeypatch.setattr(inner, "remove", remove)
+    with pytest.raises(Trouble, match="gone"):
+        await guarded.remove(Selector(everything=True), Removal.HARD, 1.0)
+
+
+async def test_trouble_of_a_sweep_is_forgiven(guarded, inner):
     inner.error = Trouble("gone")
     assert await guarded.sweep(1.0) == 0
 
 
-async def test_closing_closes_the_store(guarded, inner):
-    await guarded.close()
-    assert inner.census() == Census(0, 0)
+class SlowEpochs:
+    lease = 0.1
+
+    def __init__(self) -> None:
+        self.hang = False
+
+    async def current(self) -> None:
+        if self.hang:
+            await asyncio.Event().wait()
 
 
-def test_a_breaker_tells_its_name_and_state(clock, notes, caplog):
-    """Every failure is counted, every change of state is one line."""
-    breaker = Breaker("index", clock, notes)
-    assert repr(breaker) == "<Breaker index closed>"
-    caplog.set_level(logging.INFO)
-    for _ in range(2 * FAILURES):
-        breaker.failed("x")
-    assert repr(breaker) == "<Breaker index open>"
-    assert notes.counted == [("trouble", "index")] * 2 * FAILURES
-    breaker.succeeded()
-    breaker.succeeded()
-    assert not breaker.open
-    assert len(lines(caplog)) == 2
+async def test_epochs_that_hang_are_not_current(notes, never):
+    """What cannot be told in time must not be taken for current; then nobody waits for it."""
+    inner = SlowEpochs()
+    epochs = GuardedEpochs(inner, "redis", DEADLINE, notes)
+    await epochs.current()
+    inner.hang = True
+    with pytest.raises(Trouble) as caught:
+        await epochs.current()
+    assert caught.value.kind == "timeout"
+    with pytest.raises(Trouble) as caught:
+        await epochs.current()
+    assert caught.value.kind == "left_alone"
+    assert epochs.lease == 0.1
+    await epochs.close()
+
+
+def test_it_says_what_it_is(inner, notes, caplog):
+    caplog.set_level(logging.DEBUG)
+    assert repr(GuardedStore(inner, "x", 1.0, notes)).startswith("<GuardedStore <Memory 1 entries")
+    assert "<Breaker x (read) closed>" in repr(GuardedStore(inner, "x", 1.0, notes))

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from cacheproxy.core.model import Census
-from cacheproxy.core.removal import Removals
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.profile import Stages
@@ -18,6 +17,7 @@ from cacheproxy.stores.memory import Memory
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
 from cacheproxy.wiring.house import SystemClock
+from tests.engine.fakes import alone
 from tests.fakes.backend import chunk, completion
 
 SECRET = b"s" * 32
@@ -43,10 +43,11 @@ class SlowStore(Memory):
         await self._pause()
         return await super().get(key)
 
-    async def put(self, entry):
+    async def put(self, entry, epoch=None):
         await self._pause()
-        await super().put(entry)
+        kept = await super().put(entry, epoch)
         await self._pause()
+        return kept
 
 
 class SlowReply:
@@ -133,8 +134,7 @@ def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Fill, Slow
     settings = resolve({"upstreams": ["http://backend"], "exact.keep_stale": 0}, None, {}).settings
     inside = engine.build(
         settings,
-        store=store,
-        removals=Removals(),
+        shelf=alone(store, clock),
         backend=backend,
         probe=probe,
         clock=clock,

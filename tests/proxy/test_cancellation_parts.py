@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cacheproxy.core.removal import Removals
 from cacheproxy.settings import resolve
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
+from tests.engine.fakes import alone
 from tests.fakes.backend import completion
 from tests.proxy.test_cancellation import SECRET, Arrived, Pause, SlowBackend, SlowReply, SlowStore, serve
 from tests.rig import Clock
@@ -44,7 +44,7 @@ class Parts:
             return 200
 
         self.inside = engine.build(
-            resolve(flags, None, {}).settings, store=self.store, removals=Removals(), backend=self.backend, probe=probe,
+            resolve(flags, None, {}).settings, shelf=alone(self.store, self.clock), backend=self.backend, probe=probe,
             clock=self.clock, journal=Telemetry(), secret=SECRET, realm=b"r",
         )  # fmt: skip
 

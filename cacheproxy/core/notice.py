@@ -1,0 +1,50 @@
+"""A removal as the line that tells other replicas of it: what is meant, and when it was ordered."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from cacheproxy.core.removal import Selector
+
+_SETS = ("tags", "kb", "entry_ids")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A removal that was ordered at `now`, in seconds since the epoch."""
+
+    selector: Selector
+    now: float
+
+
+def encode(notice: Notice) -> bytes:
+    """The line, one JSON object."""
+    selector = notice.selector
+    told: dict[str, Any] = {name: sorted(named) for name in _SETS if (named := getattr(selector, name))}
+    for name in ("model", "namespace", "older_than"):
+        if (value := getattr(selector, name)) is not None:
+            told[name] = value
+    return orjson.dumps({"selector": told, "everything": selector.everything, "now": notice.now})
+
+
+def decode(line: bytes) -> Notice | None:
+    """What a line says; None if it cannot be read, or says what this version does not know."""
+    try:
+        told = orjson.loads(line)
+        now, everything = told["now"], told["everything"]
+        values = dict(told["selector"])
+        sets = {name: frozenset(map(_text, values.pop(name))) for name in _SETS if name in values}
+        texts = {name: _text(values.pop(name)) for name in ("model", "namespace") if name in values}
+        age = float(values.pop("older_than")) if "older_than" in values else None
+        if values or type(everything) is not bool:
+            return None
+        return Notice(Selector(**sets, **texts, older_than=age, everything=everything), float(now))  # type: ignore[arg-type] # each was read as its field's type
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value

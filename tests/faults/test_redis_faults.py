@@ -1,0 +1,157 @@
+"""Whatever a Redis does, every request is answered by the backend, nobody is served what is not his, and the cache is
+back by itself within 5 s of the fault's end (B63, B67)."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from cacheproxy.engine import breaker
+from tests.examples import OPERATIONS
+from tests.faults.load import Telling, ask, burst, caches, hits_back, is_alive, reasons, troubles
+from tests.faults.ways import HOST, WAYS, Name, Way
+from tests.rig import Client, InProcess, until
+
+pytestmark = pytest.mark.redis
+
+KNOWN = [f"known {n}" for n in range(20)]
+USUAL = 200
+"""Requests under each fault; in a soak a tenth of the operations."""
+COUNT = max(USUAL, OPERATIONS // 50 if OPERATIONS > 3000 else 0)
+DEADLINE = "250ms"
+
+
+def mixed(count: int, name: str = "new") -> list[str]:
+    """Prompts, half of them known."""
+    return [KNOWN[n % len(KNOWN)] if n % 2 else f"{name} {n}" for n in range(count)]
+
+
+async def warm(client: Client) -> None:
+    for prompt in KNOWN:
+        await ask(client, prompt)
+    for prompt in KNOWN:
+        assert (await ask(client, prompt)).cache == "HIT"
+
+
+def said(caplog) -> Counter[str]:
+    """The state changes in the log: part and what became of it -> how often."""
+    lines = [record.getMessage() for record in caplog.records if record.name == "cacheproxy.guard"]
+    assert all(" left alone after " in line or line.endswith(" works again") for line in lines)
+    return Counter(line.partition(" after ")[0] for line in lines)
+
+
+def alternate(changes: Counter[str]) -> bool:
+    """Each part told of its change at most once, and of its recovery only if it had been left alone."""
+    return max(changes.values(), default=0) <= 1 and all(
+        changes[f"{part} left alone"] >= changes[f"{part} works again"] for part in ("redis (read)", "redis (write)")
+    )
+
+
+class Counted:
+    """A store before which it is counted how often it is asked."""
+
+    def __init__(self, proxy: InProcess) -> None:
+        guarded = proxy.house.store
+        self._store, self.gets, self.puts = guarded._store, 0, 0
+        guarded._store = self
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def get(self, key):
+        self.gets += 1
+        return await self._store.get(key)
+
+    async def put(self, entry, epoch=None):
+        self.puts += 1
+        return await self._store.put(entry, epoch)
+
+
+async def is_left_alone_unwaited(client: Client, store: Counted, way: Way, count: int) -> None:
+    """What is left alone is not asked by those who are being served: only the trial that goes on beside them."""
+    loop = asyncio.get_running_loop()
+    began, gets, puts = loop.time(), store.gets, store.puts
+    answers = await burst([client], mixed(count, "unwaited"), width=10)
+    trials = 2 + (loop.time() - began) / breaker.PAUSE
+    if way.reads:
+        assert store.gets - gets <= trials
+        assert reasons(answers) == {"store_trouble": count}
+        assert caches(answers) == {"MISS": count}
+    else:
+        assert caches(answers) == {"MISS": count // 2, "HIT": count // 2}
+    assert store.puts - puts <= trials
+
+
+@pytest.mark.parametrize("name", WAYS)
+async def test_a_fault_costs_no_answer_and_passes(sharing, own_redis, relay_to, session, telling: Telling, caplog, name):
+    way, server = WAYS[name], own_redis()
+    relay = relay_to(server.address)
+    [proxy], [client] = await sharing(relay.url, 1, redis__timeout=DEADLINE)
+    await warm(client)
+    store = Counted(proxy)
+    caplog.clear()
+    way.begin(relay, server)
+    before = telling.calls
+    answers = await burst([client], mixed(COUNT))
+    await is_alive(session, proxy)
+    if way.reads:
+        assert caches(answers)["HIT"] <= 1  # one that was on its way
+        assert telling.calls - before == caches(answers)["MISS"]
+        part = "redis (read)"
+    else:
+        assert caches(answers) == {"HIT": COUNT // 2, "MISS": COUNT // 2}
+        part = "redis (write)"
+    guarded = proxy.house.store
+    await until(lambda: "open" in (guarded.reads.state, guarded.writes.state), what="being left alone")
+    await is_left_alone_unwaited(client, store, way, 40)
+    counted = (await troubles(session, proxy))[part]
+    assert counted
+    assert set(counted) <= way.kinds
+    relay.clear()
+    way.end(relay, server)
+    await hits_back([client], KNOWN[0])
+    await until(lambda: guarded.reads.closed and guarded.writes.closed or not guarded.writes.closed, 0.1)
+    await comes_back(client)
+    assert alternate(said(caplog)), said(caplog)
+    assert said(caplog)[f"{part} left alone"] == 1
+
+
+async def comes_back(client: Client) -> None:
+    """Answers are stored again, within 5 s."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for number in range(1000):
+        await ask(client, f"after {number}")
+        if (await ask(client, f"after {number}")).cache == "HIT":
+            break
+        await asyncio.sleep(0.05)
+    assert loop.time() - began < 5
+
+
+async def test_a_name_that_does_not_resolve(sharing, redis, session, caplog, monkeypatch):
+    """From the start, and after connections were lost; and no name is asked for over and over."""
+    name = Name(monkeypatch)
+    name.known = False
+    [proxy], [client] = await sharing(f"redis://{HOST}:{redis.port}", 1, redis__timeout=DEADLINE)
+    answers = await burst([client], mixed(COUNT))
+    assert caches(answers) == {"MISS": COUNT}
+    assert set((await troubles(session, proxy))["redis (read)"]) == {"dns"}
+    await is_alive(session, proxy)
+    name.known = True
+    await hits_back([client], KNOWN[0])
+    await comes_back(client)
+    assert alternate(said(caplog))
+
+
+async def test_a_blip_costs_a_moment(sharing, relay, caplog):
+    """B63: 300 ms of silence, under one request after the other."""
+    _, [client] = await sharing(relay.url, 1, redis__timeout="50ms")
+    await warm(client)
+    relay.freeze()
+    loop = asyncio.get_running_loop()
+    until_ = loop.time() + 0.3
+    while loop.time() < until_:
+        await ask(client, KNOWN[0])
+    relay.clear()
+    assert await hits_back([client], KNOWN[0]) < 2
+    assert alternate(said(caplog))

@@ -1,0 +1,490 @@
+"""The vector index in a real Redis: names, traffic, loss and recovery, strangers and liars."""
+
+import asyncio
+import math
+import re
+import time
+
+import numpy as np
+import pytest
+
+from cacheproxy.core.fusion import fused
+from cacheproxy.core.key import entry_id
+from cacheproxy.errors import Trouble
+from cacheproxy.meaning import redisearch_life, redisearch_schema
+from cacheproxy.meaning.redisearch_errors import Missing, told
+from cacheproxy.meaning.redisearch_hits import Hits
+from cacheproxy.stores.redis_trouble import trouble
+from tests.contract.index_fixtures import NOW, P, line, row
+from tests.engine.fakes import Notes
+from tests.rig import until
+from tests.stores.entries import key_of
+
+pytestmark = pytest.mark.redis
+
+SECRET = "what is the launch code of project aurora"
+
+
+async def keys(index, vector=None, text="", limit=20, now=NOW, partition=P) -> list[bytes]:
+    return [near.key for near in await index.search(partition, line(1) if vector is None else vector, text, limit, now)]
+
+
+async def eventually(index, wanted: set[bytes], **options) -> None:
+    """Wait until a search finds just these: rows are picked up in the background."""
+    deadline = time.monotonic() + 10
+    while {*await keys(index, **options)} != wanted:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def names_of(server) -> list[bytes]:
+    cursor, found = b"0", []
+    while True:
+        cursor, some = server.cli("SCAN", cursor, "COUNT", 1000)
+        found += some
+        if cursor == b"0":
+            return found
+
+
+# What stands in Redis
+
+
+async def test_no_name_has_a_word_and_every_key_expires(redis, make):
+    index = make()
+    for number in range(5):
+        await index.add(row(number, text=SECRET))
+    await index.search(P, line(1), SECRET, 5, NOW)
+    names = [name.decode() for name in names_of(redis)]
+    digest = index.names.digest
+    assert sorted(names) == sorted(f"cacheproxy:{{0}}:v:{digest}:{entry_id(key_of(n))}" for n in range(5))
+    for name in names:
+        assert 0 < redis.cli("PTTL", name) <= 1_000_000
+    listed = [name.decode() for name in redis.cli("FT._LIST")]
+    assert listed == [index.names.index]
+    assert re.fullmatch(r"cacheproxy:\{0\}:i:1:[0-9a-f]{16}:[0-9a-f]{16}", listed[0])
+
+
+async def test_a_row_expires_when_it_says(redis, make):
+    index = make()
+    await index.add(row(1, expires_at=NOW + 777.5))
+    (name,) = names_of(redis)
+    assert redis.cli("PEXPIRETIME", name) == int((NOW + 777.5) * 1000)
+    await index.add(row(2, expires_at=time.time() - 1))
+    assert len(names_of(redis)) == 1
+
+
+async def test_what_a_search_and_a_row_cost_in_commands(redis, make):
+    """One round trip each; nothing that looks through the keys."""
+    index = make(client_options={"connections": 1})
+    await index.add(row(1))
+    with redis.monitor() as monitor:
+        await index.add(row(2))
+        await index.search(P, line(1), "some words", 5, NOW)
+        await index.search(P, line(1), "", 5, NOW)
+        await index.remove([key_of(1), key_of(2), key_of(3)])
+        assert monitor.names == ["MULTI", "HSET", "PEXPIREAT", "EXEC", *["FT.SEARCH"] * 3, "UNLINK"]
+
+
+async def test_nothing_ever_looks_through_all_keys_but_a_rebuild(redis, make):
+    with redis.monitor() as monitor:
+        index = make()
+        await index.search(P, line(1), "words", 5, NOW)
+        await index.add(row(1))
+        redis.cli("FT.DROPINDEX", index.names.index)
+        await index.search(P, line(1), "words", 5, NOW)
+        await index.sweep(NOW)
+        assert {*monitor.names} & {"KEYS", "SCAN", "FLUSHALL", "FLUSHDB", "DBSIZE", "RANDOMKEY"} == set()
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+async def test_either_protocol_will_do(make, protocol):
+    index = make(client_options={"protocol": protocol})
+    await index.add(row(1, text="some words"))
+    (found,) = await index.search(P, line(1), "words", 5, NOW)
+    assert (found.key, found.by_meaning, found.by_words) == (key_of(1), 1, 1)
+    assert await index.sweep(NOW) == 0
+
+
+async def test_one_connection_is_enough_for_many_at_once(make):
+    index = make(client_options={"connections": 1})
+    calls = [index.add(row(number)) for number in range(40)] + [keys(index) for _ in range(40)]
+    await asyncio.gather(*calls)
+    assert len(await keys(index, limit=100)) == 40
+
+
+async def test_prefixes_do_not_meet(make):
+    one, other, odd = make(under="one"), make(under="one:two"), make(under="a*[b]?{c}\\")
+    await one.add(row(1))
+    await other.add(row(2))
+    await odd.add(row(3))
+    for index, number in (one, 1), (other, 2), (odd, 3):
+        assert await keys(index) == [key_of(number)]
+        assert await index.remove([key_of(9 - number)]) == 0
+
+
+# Made by whoever comes first
+
+
+@pytest.mark.parametrize("attempt", range(3))
+async def test_two_that_come_at_once_make_one_index(redis, make, attempt):
+    journals = [Notes() for _ in range(4)]
+    replicas = [make(journal=journal) for journal in journals]
+    await asyncio.gather(*(index.add(row(number)) for number, index in enumerate(replicas)))
+    assert len(redis.cli("FT._LIST")) == 1
+    for index in replicas:
+        assert {*await keys(index)} == {key_of(number) for number in range(4)}
+    assert [journal.counted for journal in journals] == [[]] * 4
+
+
+async def test_the_first_look_is_one_for_all(redis, make):
+    index = make()
+    with redis.monitor() as monitor:
+        await asyncio.gather(*(keys(index) for _ in range(20)))
+        assert monitor.names.count("FT.CREATE") == 1
+        assert monitor.names.count("FT.ALIASADD") == 1
+
+
+async def test_a_first_look_goes_on_when_its_caller_vanishes(redis, make):
+    index = make()
+    task = asyncio.create_task(keys(index))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    await until(lambda: index.life.whole, what="the index")
+    assert len(redis.cli("FT._LIST")) == 1
+
+
+async def test_closing_ends_a_look(relay, make, redis):
+    index = make(client_options={"port": relay.port})
+    relay.freeze()
+    task = asyncio.create_task(keys(index))
+    await until(lambda: index.life._looking is not None)
+    await index.close()
+    with pytest.raises(Trouble):
+        await task
+
+
+# Lost and found
+
+
+@pytest.fixture
+def lost(redis_start):
+    return redis_start()
+
+
+def drop(server, index) -> None:
+    server.cli("FT.DROPINDEX", index.names.index)
+
+
+def flush(server, index) -> None:
+    server.cli("FLUSHALL")
+
+
+def restart(server, index) -> None:
+    server.restart()
+
+
+def unpoint(server, index) -> None:
+    server.cli("FT.ALIASDEL", index.names.alias)
+
+
+@pytest.mark.parametrize("lose", [drop, flush, restart, unpoint])
+async def test_a_lost_index_is_made_again(lost, make, lose):
+    journal = Notes()
+    index = make(server=lost, journal=journal)
+    for number in range(30):
+        await index.add(row(number))
+    lose(lost, index)
+    if lose is restart:
+        with pytest.raises(Trouble):  # the connection of before
+            await keys(index)
+    stay = lose in (drop, unpoint)
+    await eventually(index, {key_of(n) for n in range(30)} if stay else set(), limit=50)
+    await index.add(row(50))
+    await eventually(index, {key_of(n) for n in ([*range(30), 50] if stay else [50])}, limit=50)
+    assert journal.counted == [] if lose is unpoint else [("index_recreated", "")]
+
+
+async def test_of_two_who_miss_it_one_makes_it_and_counts_it(redis, make):
+    journals = Notes(), Notes()
+    first, second = (make(journal=journal) for journal in journals)
+    await first.add(row(1))
+    await keys(second)
+    redis.cli("FT.DROPINDEX", first.names.index)
+    await asyncio.gather(keys(first), keys(second))
+    await eventually(first, {key_of(1)})
+    await eventually(second, {key_of(1)})
+    assert journals[0].counted + journals[1].counted == [("index_recreated", "")]
+
+
+async def test_a_missing_alias_is_not_looked_for_at_every_search(redis, make, monkeypatch):
+    """While another plan's rows wait to be carried over there is nothing to search."""
+    old, new = make(), make(revision="2")
+    await old.add(row(1))
+    assert await keys(new) == []
+    with redis.monitor() as monitor:
+        for _ in range(10):
+            assert await keys(new) == []
+        assert monitor.names.count("FT.INFO") <= 3
+        assert monitor.names.count("FT.SEARCH") <= 11
+
+
+@pytest.mark.parametrize("metric", ["L2", "IP"])
+async def test_an_index_that_measures_otherwise_is_not_believed(redis, make, metric):
+    """B70: the distance is checked to be 1 - cosine when the index is first met."""
+    index = make()
+    redis.cli(
+        "FT.CREATE", index.names.index, "ON", "HASH", "PREFIX", 1, index.names.rows(index.names.index), "SCHEMA",
+        "p", "TAG", "w", "TEXT", "x", "NUMERIC", "v", "VECTOR", "FLAT", 6, "TYPE", "FLOAT32", "DIM", 4,
+        "DISTANCE_METRIC", metric,
+    )  # fmt: skip
+    redis.cli("FT.ALIASADD", index.names.alias, index.names.index)
+    for call in keys(index), index.add(row(1)), keys(index):
+        with pytest.raises(Trouble, match="cosine"):
+            await call
+    redis.cli("FT.DROPINDEX", index.names.index)
+    await index.add(row(1))
+    assert await keys(index) == [key_of(1)]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 768])
+async def test_vectors_of_any_dimension(make, dim):
+    index = make(dim=dim)
+    await index.add(row(1, line(1, dim=dim), dim=dim))
+    (found,) = await index.search(P, line(-2, dim=dim), "", 5, NOW)
+    assert found.similarity == pytest.approx(-1, abs=1e-6)
+
+
+# Strangers
+
+
+@pytest.mark.parametrize("other", [
+    {"name": "other"}, {"revision": "2"}, {"pooling": "cls"}, {"prefix": "query: "}, {"precision": "int8"}, {"dim": 3},
+])  # fmt: skip
+async def test_vectors_of_another_embedder_are_never_met(make, other):
+    """B72: even where dimension and vectors are the same."""
+    first, second = make(), make(**other)
+    dim = other.get("dim", 4)
+    await first.add(row(1, text="the same words"))
+    assert await keys(second, line(1, dim=dim), "the same words") == []
+    await second.add(row(2, line(1, dim=dim), text="the same words"))
+    assert await keys(first, text="the same words") == [key_of(1)]
+    assert await second.remove([key_of(1)]) == 0
+    assert await keys(first) == [key_of(1)]
+
+
+async def test_rows_of_another_format_are_never_met(make, monkeypatch):
+    """B72: they stay until they expire, and are no reason to wait."""
+    first = make()
+    await first.add(row(1))
+    monkeypatch.setattr(redisearch_schema, "FORMAT", "2")
+    second = make()
+    await second.add(row(2))
+    assert await keys(second) == [key_of(2)]
+    assert await keys(first) == [key_of(1)]
+
+
+async def test_everything_of_the_schema_is_in_the_name(make):
+    plans = [
+        {},
+        {"algorithm": "flat"},
+        {"links": 32},
+        {"effort": 100},
+        {"search_effort": 10},
+        {"dim": 5},
+        {"name": "n"},
+    ]
+    names = [make(**plan).names.index for plan in plans]
+    assert len({*names}) == len(names)
+    assert make().names.index == names[0]
+
+
+# Liars and damage
+
+
+async def test_a_row_whose_parts_do_not_belong_together_is_left_out(redis, make):
+    index = make()
+    for number in range(4):
+        await index.add(row(number, text="words"))
+    names = [index.names.row(index.names.index, key_of(number)) for number in range(4)]
+    redis.cli("HSET", names[0], "k", key_of(3))
+    redis.cli("HSET", names[1], "k", "short")
+    redis.cli("HDEL", names[2], "k")
+    assert await keys(index, text="words") == [key_of(3)]
+    redis.cli("HSET", names[3], "v", "not a vector")
+    assert await keys(index, text="words") == []
+
+
+async def test_a_key_of_another_kind_costs_its_row_only(redis, make):
+    index = make()
+    await index.add(row(1))
+    redis.cli("SET", index.names.row(index.names.index, key_of(2)), "not a hash", "EX", 100)
+    with pytest.raises(Trouble):
+        await index.add(row(2))
+    assert await keys(index) == [key_of(1)]
+    assert await index.remove([key_of(2)]) == 1
+    await index.add(row(2))
+    assert await keys(index) == [key_of(1), key_of(2)]
+
+
+def document(number: int, **fields) -> dict:
+    """A row as a server answers it."""
+    whole = {
+        "id": f"cacheproxy:{{0}}:v:0:{entry_id(key_of(number))}",
+        "p": P.hex(),
+        "k": key_of(number),
+        "x": str(NOW + 9),
+    }
+    return {name: value for name, value in {**whole, "d": "0.25", **fields}.items() if value is not ...}
+
+
+LIES = {
+    "another partition": {"p": bytes(32).hex()}, "no partition": {"p": ...}, "expired": {"x": str(NOW - 1)},
+    "no time": {"x": ...}, "time that is none": {"x": "soon"}, "endless": {"x": "nan"}, "another's name": {"id": "x:" + "0" * 32},
+    "no name": {"id": ...}, "another's key": {"k": key_of(2)}, "no key": {"k": ...}, "key as text": {"k": "k" * 32},
+    "distance that is none": {"d": "far"}, "no number": {"d": "nan"}, "too far": {"d": "2.5"}, "too near": {"d": "-0.5"},
+    "endlessly far": {"d": "inf"}, "neither distance nor vector": {"d": ...}, "short vector": {"d": ..., "v": b"1234"},
+    "vector as text": {"d": ..., "v": "text" * 4}, "vector of nothing": {"d": ..., "v": bytes(16)},
+    "vector of NaN": {"d": ..., "v": line(math.nan).tobytes()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_server_that_lies_is_not_believed(lie):
+    hits = Hits(P.hex(), line(1), NOW)
+    found = hits.take([document(1, **LIES[lie]), document(3)])
+    assert found == [key_of(3)]
+    assert hits.similarities == {key_of(3): 0.75}
+
+
+def test_a_vector_tells_the_similarity_where_the_server_gives_no_distance():
+    hits = Hits(P.hex(), line(1), NOW)
+    assert hits.take([document(1, d=..., v=(line(3, 4) * np.float32(7)).tobytes())]) == [key_of(1)]
+    assert hits.similarities[key_of(1)] == pytest.approx(0.6)
+    assert hits.take([document(1, d="0.4")]) == [key_of(1)]
+    assert hits.similarities[key_of(1)] == pytest.approx(0.6), "what was known first stays"
+    (near,) = fused([key_of(1)], [], hits.similarities, 5)
+    assert near.similarity == pytest.approx(0.6)
+
+
+# Trouble
+
+
+async def test_trouble_says_its_kind_and_nothing_of_the_question(lost, make):
+    index = make(server=lost)
+    await index.add(row(1))
+    lost.kill()
+    calls = [
+        index.search(P, line(1), SECRET, 5, NOW),
+        index.add(row(2, text=SECRET)),
+        index.remove([key_of(1)]),
+        index.sweep(NOW),
+    ]
+    for call in calls:
+        with pytest.raises(Trouble) as caught:
+            await call
+        assert caught.value.kind in ("refused", "reset")
+        shown = f"{caught.value} {caught.value!r} {caught.value.__cause__}"
+        assert caught.value.__suppress_context__
+        assert all(word not in shown for word in SECRET.split() if len(word) > 3)
+
+
+async def test_a_query_that_a_server_refuses_tells_nothing_of_the_question(redis, make, monkeypatch):
+    index = make()
+    await index.add(row(1))
+    monkeypatch.setattr(redisearch_schema, "some_of", lambda words: "@nowhere:[broken " + " ".join(words))
+    with pytest.raises(Trouble) as caught:
+        await index.search(P, line(1), SECRET, 5, NOW)
+    assert "aurora" not in f"{caught.value} {caught.value.__cause__}"
+
+
+async def test_a_server_without_search_is_trouble(redis_start, make):
+    index = make(server=redis_start(search=False))
+    for call in keys(index), index.add(row(1)), index.sweep(NOW):
+        with pytest.raises(Trouble):
+            await call
+
+
+async def test_garbage_is_trouble(relay, make, redis):
+    index = make(client_options={"port": relay.port, "timeout": 0.5})
+    await index.add(row(1))
+    relay.garble()
+    with pytest.raises(Trouble):
+        await keys(index)
+        await keys(index)
+
+
+WORDINGS = [
+    "x: no such index", "Unknown index name", "Unknown Index name", "Unknown index name (or name is an alias itself)",
+    "SEARCH_INDEX_NOT_FOUND Index not found: x", "Index not found", "No such index x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_however_a_server_says_that_the_index_is_missing(wording):
+    """Versions word it in their own ways."""
+    from redis.exceptions import ResponseError
+
+    with pytest.raises(Missing), told(trouble):
+        raise ResponseError(wording)
+
+
+async def test_words_of_a_question_cannot_say_that_the_index_is_missing(redis, make, monkeypatch):
+    journal = Notes()
+    index = make(journal=journal)
+    await index.add(row(1))
+    real = redisearch_schema.some_of
+    monkeypatch.setattr(redisearch_schema, "some_of", lambda words: real(words) + " @nowhere:[broken")
+    with pytest.raises(Trouble) as caught:
+        await index.search(P, line(1), "no such index unknown index name index not found", 5, NOW)
+    assert not isinstance(caught.value, Missing)
+    assert journal.counted == []
+
+
+# Sweeping
+
+
+async def test_a_dead_index_is_dropped_when_its_last_row_has_been_gone_for_two_sweeps(redis, make):
+    old, new = make(), make(revision="2")
+    await old.add(row(1))
+    await new.add(row(2))
+    for _ in range(3):
+        await new.sweep(NOW)
+    assert len(redis.cli("FT._LIST")) == 2
+    await old.remove([key_of(1)])
+    await new.sweep(NOW)
+    assert len(redis.cli("FT._LIST")) == 2
+    await new.sweep(NOW)
+    assert redis.cli("FT._LIST") == [new.names.index.encode()]
+    await old.add(row(3))
+    await eventually(old, {key_of(3)})
+
+
+async def test_an_index_of_others_is_left_alone(redis, make):
+    redis.cli("FT.CREATE", "theirs", "PREFIX", 1, "d:", "SCHEMA", "t", "TEXT")
+    redis.cli("FT.CREATE", "cacheproxy:{0}:i:theirs", "PREFIX", 1, "d:", "SCHEMA", "t", "TEXT")
+    other = make(under="other")
+    await other.add(row(1))
+    await other.remove([key_of(1)])
+    index = make()
+    await index.add(row(1))
+    for _ in range(4):
+        await index.sweep(NOW)
+    assert {*redis.cli("FT._LIST")} == {
+        b"theirs", b"cacheproxy:{0}:i:theirs", other.names.index.encode(), index.names.index.encode(),
+    }  # fmt: skip
+
+
+async def test_rows_that_a_server_keeps_too_long_are_swept(redis, make):
+    index = make()
+    for number in range(1200):
+        await index.add(row(number, expires_at=NOW + 500 + number % 2 * 100))
+    assert await index.sweep(NOW + 550) == 600
+    assert len(names_of(redis)) == 600
+
+
+def test_the_pause_is_short():
+    """A search that misses must not be without an index for long."""
+    assert redisearch_life.PAUSE <= 2
