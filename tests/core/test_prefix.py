@@ -414,3 +414,24 @@ def test_only_the_planted_span_differs(before, between, after, rnd):
         assert stable.fields["messages"][1] == said["messages"][1]
         tail = raw[raw.rindex(b'"user"') :] if b'"user"' in raw else b""
         assert stable.plain.endswith(tail)
+
+
+def test_an_empty_match_of_a_pattern_is_no_place_for_a_mark():
+    """`\\b` matches between letters: nothing is there that could be moved."""
+    rules = Rules(patterns=(Pattern(compiled(r"sid=\d+|\b"), Action.MOVE),))
+    text = "Greet the caller. sid=42 end"
+    moved = system(text, rules)
+    assert moved.count("[value ") == 2, "the mark, and the line that says what it stands for"
+    assert moved.startswith("Greet the caller. [value 1] end")
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+
+def test_tools_that_differ_in_white_space_alone_arrive_as_the_same_bytes():
+    """The backend's template writes them itself, but its tokens are those of what it got where it does not."""
+    close = json.dumps(chat(("user", "u"), tools=[TOOL]), separators=(",", ":")).encode()
+    wide = json.dumps(chat(("user", "u"), tools=[TOOL])).encode()
+    found = [stabilise(Endpoint.CHAT, raw, json.loads(raw), DEFAULT).plain for raw in (close, wide)]
+    tools = [plain[plain.index(b'"tools"') :].split(b":", 1)[1].strip(b" }") for plain in found]
+    assert tools[0] == tools[1]

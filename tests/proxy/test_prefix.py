@@ -236,3 +236,16 @@ async def test_patterns_of_the_operators(start, session, backend):
     text = json.loads(backend.seen[0].body)["messages"][0]["content"]
     assert text.startswith("For tenant [value 1]. ")
     assert text.endswith("[value 1]: (build x)")
+
+
+async def test_what_a_rule_changed_is_counted_by_its_name(proxy, client, session):
+    async def counted():
+        async with session.get(f"{proxy.admin}/metrics") as answer:
+            text = await answer.text()
+        lines = [line for line in text.splitlines() if line.startswith("cacheproxy_prefix_changes_total{")]
+        return {line.split('"')[1]: float(line.rpartition(" ")[2]) for line in lines}
+
+    await client.send(written(chat(BILLING % "aaaaa" + STABLE)))
+    await client.send(written(chat(BILLING % "bbbbb" + STABLE, "Another question.")))
+    await client.send(written(chat(STABLE, "A third.")))
+    assert await counted() == {"nonces": 2.0}
