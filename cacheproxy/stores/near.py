@@ -29,6 +29,7 @@ class Near:
     def __init__(self, far: Stocked, removals: Removals, clock: Clock, *, capacity: int, max_age: float) -> None:
         self._far = far
         self._removals = removals
+        self._reading: dict[bytes, object] = {}
         self._largest = capacity // LARGEST_SHARE
         self._copies: TTLCache[bytes, _Copy] = TTLCache(
             capacity, max_age, timer=clock.monotonic, getsizeof=lambda copy: copy.entry.size
@@ -44,17 +45,23 @@ class Near:
                 return copy.entry
             self._copies.pop(key, None)
         epoch = self._removals.epoch
-        found = await self._far.get(key)
-        if isinstance(found, Entry):
-            self._keep(found, epoch)
-        return found
+        ticket = self._reading[key] = object()
+        try:
+            found = await self._far.get(key)
+            # If something was put meanwhile, what came back may be from before.
+            if isinstance(found, Entry) and self._reading.get(key) is ticket:
+                self._keep(found, epoch)
+            return found
+        finally:
+            if self._reading.get(key) is ticket:
+                del self._reading[key]
 
     async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
         self._copies.pop(entry.key, None)
         known = self._removals.epoch
         kept = await self._far.put(entry, epoch)
-        # What was read meanwhile may be from before.
         self._copies.pop(entry.key, None)
+        self._reading.pop(entry.key, None)
         if kept is Kept.YES:
             self._keep(entry, known)
         return kept
