@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cacheproxy.core.affinity import Route
-from cacheproxy.core.model import Census, Entry, Fields, Near, Row
+from cacheproxy.core.model import Census, Entry, Fields, Identity, Near, Row, Unfit
 from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
@@ -82,6 +82,22 @@ class Epochs(Protocol):
 
     async def current(self) -> None:
         """Know every removal that has been acknowledged so far."""
+
+
+class Embedder(Protocol):
+    """Texts -> vectors. Raises `Trouble`, also for a vector that cannot be one."""
+
+    identity: Identity
+
+    async def embed(self, text: str, scope: bytes) -> "NDArray[np.float32] | Unfit":
+        """The vector of `text`, of shape ``(dim,)`` and length 1; or why it can have none. What is remembered of it is
+        remembered for `scope` alone."""
+
+    async def warm(self) -> None:
+        """Load what is needed and compute once."""
+
+    async def close(self) -> None:
+        """Let go."""
 
 
 class VectorIndex(Protocol):

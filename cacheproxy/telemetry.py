@@ -130,6 +130,10 @@ def _events(registry: CollectorRegistry) -> dict[str, Counter]:
             "cacheproxy_index_recreated", "Times that the vector index in Redis was lost and made again.",
             registry=registry,
         ),
+        "semantic_shadow": Counter(
+            "cacheproxy_semantic_shadow", "Answers that would have been served by meaning (`semantic.mode`: shadow).",
+            registry=registry,
+        ),
         "saved_seconds": Counter(
             "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
             registry=registry,
@@ -158,6 +162,10 @@ def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
             "cacheproxy_shadow",
             "Stored answers compared with the backend's new ones (`shadow`).",
             ("result",),
+            registry=registry,
+        ),
+        "unlike": Counter(
+            "cacheproxy_unlike", "Near questions that a guard said to be others, by guard.", ("guard",),
             registry=registry,
         ),
         "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),

@@ -15,9 +15,11 @@ from typing import Any
 from prometheus_client import Counter, Histogram
 
 from cacheproxy import cli, errors, settings
+from cacheproxy.core.likeness import Guard
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.outcome import Reason, Source
 from cacheproxy.core.prefix import RULES
+from cacheproxy.stores.redis_trouble import Kind
 from cacheproxy.wiring import House
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -205,12 +207,13 @@ LABELS = {
     "reason": "A word of the [reasons](reasons.md), or empty for a hit.",
     "endpoint": _listed(e.value for e in Endpoint) + ", or empty for every other path.",
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
-    "kind": "`prompt` or `completion`.",
+    "kind": "Of tokens: `prompt` or `completion`; of trouble what it was, of Redis: " + _listed(Kind) + ".",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",
     "mode": "Of a purge: `hard` or `soft`.",
     "family": "An opaque id of a scope's and model's system prompt, for the first 20 that are seen, else `other`.",
     "stabilised": "`yes` if a rule of the prefix layer changed what was forwarded, else `no`.",
     "rule": "Of the prefix layer: " + _listed(RULES) + "; `text` if none would mend it.",
+    "guard": _listed(Guard) + ".",
     "part": "The part that failed, and whether reading or writing, such as `cache file (read)`.",
 }
 """A label that has no line here cannot be documented, so it cannot be added without one."""

@@ -5,16 +5,31 @@ freezes or kills a server starts its own with `redis_start`.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.relay import Relay
 from tests.parts import redis as part
+from tests.rig import ROOT
 
-__all__ = ["redis", "redis_server", "redis_start", "relay", "relay_to"]
+__all__ = ["redis", "redis_acl", "redis_acl_server", "redis_server", "redis_start", "relay", "relay_to"]
 
 _shared = pytest.StashKey[part.Redis]()
+_shared_acl = pytest.StashKey[part.Redis]()
+USER, PASSWORD = "cacheproxy", "a-password-of-the-rig"
+
+
+def users() -> list[str]:
+    """The users of configs/redis.conf, with the password of the rig."""
+    lines = (ROOT / "configs" / "redis.conf").read_text().splitlines()
+    return [line.replace(">THE-PASSWORD", f">{PASSWORD}") for line in lines if line.startswith("user ")]
+
+
+def login(url: str) -> str:
+    """The URL with that user and password."""
+    return url.replace("://", f"://{USER}:{PASSWORD}@")
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +47,34 @@ def redis_server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathF
 @pytest.fixture
 def redis(redis_server: part.Redis) -> part.Redis:
     """The shared server, emptied: no key, index, alias, script or function."""
-    if not redis_server.running:
+    return _emptied(redis_server)
+
+
+def _emptied(server: part.Redis) -> part.Redis:
+    if not server.running:
         raise AssertionError("an earlier test ended the shared Redis; it should have started its own")
     for words in ("FLUSHALL",), ("SCRIPT", "FLUSH"), ("FUNCTION", "FLUSH"):
-        redis_server.cli(*words)
-    return redis_server
+        server.cli(*words)
+    return server
+
+
+@pytest.fixture(scope="session")
+def redis_acl_server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> part.Redis:
+    """A shared server, with search, that lets in the user of configs/redis.conf alone; its `url` logs in."""
+    if not part.here():
+        pytest.skip("the packaged Redis exists for Linux on x86-64 only")
+    if _shared_acl not in pytestconfig.stash:
+        server = part.start(tmp_path_factory.mktemp("redis-acl"), acl=users())
+        pytestconfig.stash[_shared_acl] = server
+        pytestconfig.add_cleanup(server.stop)
+    server = pytestconfig.stash[_shared_acl]
+    return replace(server, url=login(server.url))
+
+
+@pytest.fixture
+def redis_acl(redis_acl_server: part.Redis) -> part.Redis:
+    """That server, emptied."""
+    return _emptied(redis_acl_server)
 
 
 @pytest.fixture

@@ -125,14 +125,17 @@ class InProcess:
         return int(self.base.rsplit(":", 1)[1])
 
 
-async def start(backend_url: str | list[str], **values: Any) -> InProcess:
-    """Start a proxy here. `values` by dotted name with `__` for the dot, e.g. ``exact__ttl="1s"``."""
+async def start(backend_url: str | list[str], *, embedder: Any = None, **values: Any) -> InProcess:
+    """Start a proxy here. `values` by dotted name with `__` for the dot, e.g. ``exact__ttl="1s"``; with an `embedder`
+    it answers by meaning too."""
     flags: dict[str, Any] = {
         "upstreams": backend_url if isinstance(backend_url, list) else [backend_url],
         "listen.port": 0, "admin.port": 0, "store.data_dir": "none",
     }  # fmt: skip
     flags.update({name.replace("__", "."): value for name, value in values.items()})
-    house = House(configuration.resolve(flags, None, {}).settings)
+    if embedder is not None:
+        flags.setdefault("semantic.mode", "on")
+    house = House(configuration.resolve(flags, None, {}).settings, embedder)
     running = Running(house)
     base, admin = await running.start()
     return InProcess(house, running, base, admin)

@@ -23,7 +23,7 @@ LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store
 @dataclass(frozen=True, slots=True)
 class Controls:
     """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``. `priority`: 0 is the most
-    urgent, 2 is batch work. `opted_in`: the request has a control that only makes sense with a cache."""
+    urgent, 2 is batch work. `semantic`: the least similarity, infinite for none at all. `opted_in`: the request has a control that only makes sense with a cache."""
 
     no_cache: bool = False
     no_store: bool = False
@@ -37,6 +37,7 @@ class Controls:
     knowledge: str = ""
     tags: tuple[str, ...] = ()
     priority: int = DEFAULT_PRIORITY
+    semantic: float | None = None
     opted_in: bool = field(default=False, compare=False)
 
 
@@ -60,7 +61,7 @@ class _Draft:
 NONE = Controls()
 _NAMES = frozenset({
     b"cache-control", b"pragma", b"x-cache-control", b"x-cache-ttl", b"x-cache-namespace", b"x-cache-tags",
-    b"x-cache-kb", b"x-priority", b"priority",
+    b"x-cache-kb", b"x-priority", b"priority", b"x-cache-semantic",
 })  # fmt: skip
 _URGENCY = re.compile(r"(?:^|,)\s*u\s*=\s*([0-7])\s*(?:$|[,;])")
 _PRIORITIES = {"P0": 0, "P1": 1, "P2": 2}
@@ -84,7 +85,7 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
     priority = _priority(fields)
     if priority is None:
         return BadControl("X-Priority", "P0, P1 or P2")
-    bad = _lifetime(fields, draft) or (None if body_field is None else _litellm(body_field, draft))
+    bad = _lifetime(fields, draft) or _likeness(fields, draft) or (None if body_field is None else _litellm(body_field, draft))
     if bad is not None:
         return bad
     opted_in = bool(namespace or knowledge or tags or draft.numbers or "only-if-cached" in draft.flags or body_field)
@@ -103,6 +104,7 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
         knowledge=knowledge,
         tags=decoded(tags),
         priority=priority,
+        semantic=draft.numbers.get("semantic"),
         opted_in=opted_in,
     )
 
@@ -113,6 +115,16 @@ def _lifetime(fields: Fields, draft: _Draft) -> BadControl | None:
         if not _SECONDS.fullmatch(text):
             return BadControl("X-Cache-TTL", "a number of seconds, 0 or more")
         draft.tighten("ttl", float(text))
+    return None
+
+
+def _likeness(fields: Fields, draft: _Draft) -> BadControl | None:
+    for value in values(fields, b"x-cache-semantic"):
+        text = value.decode("latin-1").strip().lower()
+        off = text == "off"
+        if not off and not (_SECONDS.fullmatch(text) and float(text) <= 1):
+            return BadControl("X-Cache-Semantic", "off, or a number from 0 to 1")
+        draft.numbers["semantic"] = max(float("inf") if off else float(text), draft.numbers.get("semantic", 0.0))
     return None
 
 

@@ -3,7 +3,7 @@
 What two lists rank alike is ordered by its best rank, then by itself, so that the same lists always give the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cacheproxy.core.model import Near
 
@@ -33,12 +33,16 @@ def weighted(rankings: Sequence[Mapping[bytes, int]], weights: Sequence[float], 
 
 
 def fused(
-    by_meaning: Iterable[bytes], by_words: Iterable[bytes], similarities: Mapping[bytes, float], limit: int
+    by_meaning: Iterable[bytes],
+    by_words: Iterable[bytes],
+    similarities: Mapping[bytes, float],
+    limit: int,
+    text_of: Callable[[bytes], str] = lambda _: "",
 ) -> list[Near]:
     """The first `limit` of two ranked lists of keys by reciprocal rank fusion, with what is known of each."""
     meaning, words = ranks(by_meaning), ranks(by_words)
     order = reciprocal([meaning, words])[:limit]
-    return [Near(key, similarities.get(key), meaning.get(key), words.get(key)) for key in order]
+    return [Near(key, similarities.get(key), meaning.get(key), words.get(key), text_of(key)) for key in order]
 
 
 def reweighed(found: Sequence[Near], meaning: float, words: float) -> list[Near]:

@@ -55,6 +55,23 @@ def exact(  # noqa: PLR0913 - every part of the key, by name
     return _digest(secret, b"exact", [*parts, *_lines(fields), body], KEY_BYTES)
 
 
+def partition(  # noqa: PLR0913 - every part of it, by name
+    secret: bytes,
+    *,
+    realm: bytes,
+    owner: bytes,
+    namespace: str,
+    knowledge: str,
+    target: bytes,
+    fields: Iterable[tuple[bytes, bytes]],
+    frame: bytes,
+) -> bytes:
+    """The semantic partition (32 bytes): the parts of an exact key, with the `frame` of a question in place of the
+    body. Questions are compared within one alone."""
+    parts = [_VERSION, realm, owner, namespace.encode(), knowledge.encode(), target]
+    return _digest(secret, b"partition", [*parts, *_lines(fields), frame], KEY_BYTES)
+
+
 def digest(secret: str) -> bytes:
     """The SHA-256 digest by which a caller's key is known in the configuration; `secret` is the key, or
     ``sha256:`` and the digest in hexadecimal digits."""

@@ -1,8 +1,8 @@
 """The nouns that every room shares. Frozen data, no behaviour beyond what the data says of itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ class Identity:
     precision: str = "fp32"
 
 
+class Unfit(Enum):
+    """Why a text has no vector."""
+
+    EMPTY = "empty"
+    TOO_LONG = "too_long"  # more tokens than the embedder reads; a text is never cut
+    UNKNOWN_TOKENS = "unknown_tokens"  # too large a share of tokens that it does not know
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """A question in the vector index, and the entry that answers it.
@@ -170,10 +178,11 @@ class Near:
     """A row that was found.
 
     `similarity`: cosine, -1 to 1; None where the index cannot tell it. `by_meaning`, `by_words`: its rank, from 1,
-    among those found by the vector and by the words; None if it was not.
+    among those found by the vector and by the words; None if it was not. `text`: the question of the row.
     """
 
     key: bytes
     similarity: float | None
     by_meaning: int | None
     by_words: int | None
+    text: str = field(default="", compare=False)

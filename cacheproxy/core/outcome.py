@@ -71,6 +71,30 @@ class Reason(Enum):
         "unproven_credential",
         "The backend has not accepted this credential lately, so nothing is served to it from the cache.",
     )
+    NOT_A_QUESTION = (
+        "not_a_question",
+        "Nothing is stored for this request, and it has no question that another could match by meaning: not only "
+        "words, not from the user last, tools, several choices, log probabilities, or an answer that must fit a form.",
+    )
+    EMPTY_QUESTION = ("empty_question", "Nothing is stored for this request, and its last message has no words.")
+    TOO_LONG_QUESTION = (
+        "too_long_question", "Nothing is stored for this request, and its question is longer than the embedder reads.",
+    )  # fmt: skip
+    UNKNOWN_WORDS = (
+        "unknown_words", "Nothing is stored for this request, and the embedder does not know its words.",
+    )  # fmt: skip
+    NOTHING_NEAR = ("nothing_near", "Nothing is stored for this request, nor for a question that is near enough.")
+    UNLIKE = (
+        "unlike",
+        "Near questions were found, and each differs from this one in something that matters "
+        "(`cacheproxy_unlike_total{guard}`).",
+    )
+    SEMANTIC_SHADOW = (
+        "semantic_shadow", "A like question was found and counted, but its answer not served (`semantic.mode`).",
+    )  # fmt: skip
+    SEMANTIC_TROUBLE = (
+        "semantic_trouble", "The embedder or the vector index failed or was too slow; the request went on without it.",
+    )  # fmt: skip
     STORE_TROUBLE = ("store_trouble", "The store failed or was too slow; the request went on without it.")
     # The backend answered, and the answer was not kept.
     READ_ONLY = ("read_only", "Stored answers are served for this request, new ones are not kept (`read-only`).")
@@ -110,7 +134,8 @@ class Reason(Enum):
 class Outcome:
     """What is known of one request when its response head is written.
 
-    `ttl` is whole seconds left (negative: seconds past the lifetime); `age` whole seconds.
+    `ttl` is whole seconds left (negative: seconds past the lifetime); `age` whole seconds. `likeness`: of a hit by
+    meaning, the cosine similarity of the two questions and what it had to reach.
     """
 
     source: Source
@@ -120,12 +145,18 @@ class Outcome:
     ttl: int = 0
     age: int = 0
     entry_id: str | None = None
+    likeness: tuple[float, float] | None = None
+
+    @property
+    def tier(self) -> str:
+        """Which layer a hit is of."""
+        return "exact" if self.likeness is None else "semantic"
 
 
 def cache_status(outcome: Outcome) -> str:
     """The ``Cache-Status`` member for `outcome` (RFC 9211 section 2)."""
     if outcome.source in (Source.HIT, Source.STALE):
-        return f"{CACHE_NAME}; hit; ttl={outcome.ttl}; detail=exact"
+        return f"{CACHE_NAME}; hit; ttl={outcome.ttl}; detail={outcome.tier}"
     text = f"{CACHE_NAME}; fwd={(outcome.forward or Forward.BYPASS).value}"
     if outcome.stored:
         text += "; stored"

@@ -182,7 +182,7 @@ class Removals:
         for known in reversed(self._latest):
             if known.at < arrived:
                 return known.number
-        return self.epoch - len(self._latest)
+        return 0
 
     def begin(self, selector: Selector, now: float) -> int:
         """The same, for a removal that a store is still to carry out. Use `finish` in every case."""

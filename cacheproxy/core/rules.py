@@ -25,6 +25,15 @@ class Mode(StrEnum):
     SHADOW = "shadow"  # looks, compares and counts; keeps, serves nothing
 
 
+class Reach(StrEnum):
+    """What the semantic layer does for a request."""
+
+    ON = "on"
+    OFF = "off"
+    OPT_IN = "opt-in"  # only for requests that ask for it
+    SHADOW = "shadow"  # looks and counts; serves nothing
+
+
 class Share(StrEnum):
     """With whom a caller shares answers."""
 

@@ -15,6 +15,7 @@ from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
 from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.question import Question, question
 from cacheproxy.core.rules import Facts, Mode, Rule, Settled, Share
 from cacheproxy.engine.bound import Bound, BoundItem, Head, Outgoing, Unbound
 from cacheproxy.engine.prefixed import Prefix
@@ -210,6 +211,23 @@ class Binder:
             target=head.target,
             fields=fields.keyed(head.fields, self.terms.volatile_headers),
             body=form,
+        )
+
+    def question(self, bound: Bound) -> Question | Reason:
+        """What of `bound` may be asked in other words, or why nothing may."""
+        return question(bound.ask.endpoint, bound.body, self.terms.ignored)
+
+    def partition(self, bound: Bound, asked: Question) -> bytes:
+        """Within which `asked`, the question of `bound`, is compared with others."""
+        return key.partition(
+            self._secret,
+            realm=self.terms.realm,
+            owner=bound.ask.scope.owner,
+            namespace=bound.ask.scope.namespace,
+            knowledge=bound.controls.knowledge,
+            target=bound.head.target,
+            fields=fields.keyed(bound.head.fields, self.terms.volatile_headers),
+            frame=asked.frame,
         )
 
     def _ask(  # noqa: PLR0913 - what a key is made of

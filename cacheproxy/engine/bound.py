@@ -9,6 +9,7 @@ from cacheproxy.core.embeddings import Item
 from cacheproxy.core.model import Ask, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Mode, Settled
+from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.prefixed import Prefix
 
 
@@ -65,7 +66,8 @@ class Bound:
     `body`: its parsed fields, as they are forwarded; `form`: their canonical bytes; `settled`: what the rules say,
     `rows` which ones matched; `variants`: how many different answers are kept for it, `slot` which of them this is the
     request for, `base` the key of the first; `items`: the inputs of a request that can be answered input by input;
-    `prefix`: what the backend reads first, where there is such a thing.
+    `prefix`: what the backend reads first, where there is such a thing; `asked`: its question, where an answer to it
+    may be found by meaning later.
     """
 
     head: Head
@@ -82,6 +84,7 @@ class Bound:
     base: bytes = b""
     items: tuple[BoundItem, ...] = ()
     prefix: Prefix | None = None
+    asked: Asked | None = None
 
     def in_slot(self, number: int) -> "Bound":
         """The same request, for its answer number `number`."""

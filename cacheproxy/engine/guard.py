@@ -1,13 +1,18 @@
 """The one place that forgives: a deadline and a breaker around a port, so that trouble there costs at most a miss."""
 
 import asyncio
-from typing import cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
-from cacheproxy.core.model import Census, Entry
+from cacheproxy.core.model import Census, Entry, Near, Row, Unfit
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Epochs, Journal, Kept, Stocked
+from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Stocked, VectorIndex
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class GuardedStore:
@@ -71,3 +76,61 @@ class GuardedEpochs:
     async def close(self) -> None:
         """End what is being tried."""
         await self.breaker.close()
+
+
+class GuardedEmbedder:
+    """An embedder that never raises and never takes longer than `deadline` seconds."""
+
+    def __init__(self, embedder: Embedder, deadline: float, journal: Journal) -> None:
+        self._embedder = embedder
+        self.breaker = Breaker("embedder", deadline, journal)
+
+    def __repr__(self) -> str:
+        return f"<GuardedEmbedder {self._embedder!r} {self.breaker!r}>"
+
+    async def embed(self, text: str, scope: bytes) -> "NDArray[np.float32] | Unfit | Trouble":
+        found = await self.breaker.call(lambda: self._embedder.embed(text, scope))
+        return cast("NDArray[np.float32] | Unfit | Trouble", found)
+
+    async def close(self) -> None:
+        await self.breaker.close()
+        await self._embedder.close()
+
+
+class GuardedIndex:
+    """A vector index that never raises and never takes longer than `deadline` seconds."""
+
+    def __init__(self, index: VectorIndex, deadline: float, journal: Journal) -> None:
+        self._index = index
+        self.reads = Breaker("vector index (read)", deadline, journal)
+        self.writes = Breaker("vector index (write)", deadline, journal)
+
+    def __repr__(self) -> str:
+        return f"<GuardedIndex {self._index!r} {self.reads!r} {self.writes!r}>"
+
+    def exchange(self, index: VectorIndex) -> None:
+        """Use `index` from now on; what the other knows is not found any more."""
+        self._index = index
+
+    async def search(
+        self, partition: bytes, vector: "NDArray[np.floating[Any]]", text: str, limit: int, now: float
+    ) -> list[Near] | Trouble:
+        found = await self.reads.call(lambda: self._index.search(partition, vector, text, limit, now))
+        return cast("list[Near] | Trouble", found)
+
+    async def add(self, row: Row) -> None:
+        await self.writes.call(lambda: self._index.add(row))
+
+    async def remove(self, keys: Iterable[bytes]) -> None:
+        """A row that stays behind is found to have no answer, and removed then."""
+        await self.writes.call(lambda: self._index.remove(keys))
+
+    async def sweep(self, now: float) -> int:
+        try:
+            return await self._index.sweep(now)
+        except Trouble:
+            return 0
+
+    async def close(self) -> None:
+        await asyncio.gather(self.reads.close(), self.writes.close())
+        await self._index.close()

@@ -18,6 +18,7 @@ from cacheproxy.engine.aside import aside
 from cacheproxy.engine.bound import Bound, BoundItem
 from cacheproxy.engine.passage import stated_length
 from cacheproxy.engine.record import Budget, Recording
+from cacheproxy.engine.semantic import Semantic
 from cacheproxy.engine.shelf import Shelf
 from cacheproxy.engine.variants import Variants
 from cacheproxy.ports import Clock, Journal
@@ -55,7 +56,8 @@ class Keeper:
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, shelf: Shelf, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
-        variants: Variants, draw: Callable[[float, float], float] = random.uniform,
+        variants: Variants, semantic: Semantic | None = None,
+        draw: Callable[[float, float], float] = random.uniform,
     ) -> None:  # fmt: skip
         self._shelf = shelf
         self._journal = journal
@@ -63,6 +65,7 @@ class Keeper:
         self._keeping = keeping
         self._budget = budget
         self._variants = variants
+        self._semantic = semantic
         self._draw = draw
 
     def recording(self, bound: Bound, status: int, fields: Fields, *, anyway: bool = False) -> Recording:
@@ -189,6 +192,8 @@ class Keeper:
         refused = await self._shelf.put(entry, bound.head.epoch, bound.head.arrived)
         if refused is None:
             self._journal.count("kept")
+            if self._semantic is not None and bound.asked is not None:
+                self._semantic.learn(bound.asked, entry)
         return refused
 
 

@@ -6,7 +6,7 @@ refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cacheproxy.core import freshness, policy, replay
 from cacheproxy.core.controls import Controls
@@ -21,6 +21,7 @@ from cacheproxy.engine.bound import Bound, Head, Outgoing, Unbound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.refresh import Refresher
+from cacheproxy.engine.semantic import Heard, Semantic
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
 from cacheproxy.engine.shelf import Mark, Shelf
@@ -28,6 +29,8 @@ from cacheproxy.engine.variants import Variants
 from cacheproxy.errors import CacheMiss, Trouble, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Clock
 
+_MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING})
+"""Why the exact layer did not answer, where an answer to a like question may."""
 BATCH_WORK = 2
 """The priority whose use alone keeps no answer alive."""
 
@@ -63,8 +66,8 @@ class Pipeline:
     """Answers requests: from the store where that is right, else from the backend."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, binder: Binder, shelf: Shelf, authority: Authority, exchange: Exchange,
-        refresher: Refresher, serving: Serving, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
+        self, *, binder: Binder, shelf: Shelf, authority: Authority, exchange: Exchange, refresher: Refresher,
+        serving: Serving, semantic: Semantic | None, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
     ) -> None:  # fmt: skip
         self._binder = binder
         self._shelf = shelf
@@ -72,6 +75,7 @@ class Pipeline:
         self._exchange = exchange
         self._refresher = refresher
         self._serving = serving
+        self._semantic = semantic
         self._batch = batch
         self._variants = variants
         self._clock = clock
@@ -136,6 +140,11 @@ class Pipeline:
                 return await self._hit(call, bound, look.entry, look.state, grant)
             reason = Reason.SHADOW if stands else Reason.PURGED
             reason = reason if grant is not None else Reason.UNPROVEN_CREDENTIAL
+        if look.reason in _MAY_BE_LIKE and reason is look.reason and self._semantic is not None:
+            heard = await self._heard(call, bound, self._semantic)
+            if isinstance(heard, Served):
+                return heard
+            bound, reason = replace(bound, asked=heard.asked), heard.reason if reason is Reason.ABSENT else reason
         _refuse_if_only_cached(bound.controls)
         spare = look.entry
         if spare is None or not freshness.may_rescue(
@@ -143,6 +152,22 @@ class Pipeline:
         ):  # fmt: skip
             spare = None
         return await self._fetched(call, bound, reason, look, spare)
+
+    async def _heard(self, call: Call, bound: Bound, semantic: Semantic) -> Served | Heard:
+        """The answer to a like question, or why there is none."""
+        if not semantic.may_look(bound):
+            return Heard(Reason.ABSENT)
+        heard = await semantic.look(bound, call.stages)
+        like = heard.like
+        if like is None:
+            return heard
+        grant = await self._admit(call, bound, like.entry)
+        if grant is None:
+            return replace(heard, reason=Reason.UNPROVEN_CREDENTIAL)
+        if not await self._shelf.holds(like.mark, like.entry):
+            return replace(heard, reason=Reason.PURGED)
+        likeness = (like.similarity, like.threshold)
+        return await self._serving.hit(call, bound, like.entry, grant, stale=False, likeness=likeness)
 
     async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Served:
         """The backend's answer; if the backend fails, the stored one in `spare` (RFC 5861 section 4)."""

@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass
 
 from cacheproxy.core.removal import Order, Removal, Removals
+from cacheproxy.engine.guard import GuardedIndex
 from cacheproxy.ports import Clock, Epochs, Journal, Stock
 
 log = logging.getLogger("cacheproxy.purge")
@@ -26,10 +27,20 @@ class Purged:
 class Purge:
     """Removes answers from a store."""
 
-    def __init__(self, *, stock: Stock, removals: Removals, epochs: Epochs, journal: Journal, clock: Clock) -> None:
+    def __init__(  # noqa: PLR0913 - its parts, by name
+        self,
+        *,
+        stock: Stock,
+        removals: Removals,
+        epochs: Epochs,
+        journal: Journal,
+        clock: Clock,
+        index: GuardedIndex | None = None,
+    ) -> None:
         self._stock = stock
         self._removals = removals
         self._epochs = epochs
+        self._index = index
         self._journal = journal
         self._clock = clock
 
@@ -44,6 +55,8 @@ class Purge:
         removed = None
         try:
             removed = await self._stock.remove(order.selector, order.removal, now)
+            if self._index is not None and order.removal is Removal.HARD:
+                await self._index.remove(removed)
         finally:
             await self._epochs.finish(number, carried_out=removed is not None)
         self._journal.count("purge", order.removal.value)

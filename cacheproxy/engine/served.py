@@ -95,7 +95,10 @@ class Voice:
         if outcome.source in (Source.HIT, Source.STALE):
             text += f"Age: {outcome.age}\r\n"
         if tier:
-            text += "X-Cache-Tier: exact\r\n"
+            text += f"X-Cache-Tier: {outcome.tier}\r\n"
+        if outcome.likeness is not None:
+            similarity, threshold = outcome.likeness
+            text += f"X-Cache-Similarity: {similarity:.4f}\r\nX-Cache-Threshold: {threshold:.4f}\r\n"
         if outcome.reason is not None:
             text += f"X-Cache-Reason: {outcome.reason.word}\r\n"
         if outcome.entry_id is not None:

@@ -31,9 +31,11 @@ class Serving:
         self._replays = Replays()
 
     async def hit(  # noqa: PLR0913 - one head, every fact about it
-        self, call: Call, bound: Bound, entry: Entry, grant: Grant, *, stale: bool, reason: Reason | None = None
-    ) -> Served:
-        """`entry` as the answer to `bound`, for whom `grant` was given."""
+        self, call: Call, bound: Bound, entry: Entry, grant: Grant, *, stale: bool, reason: Reason | None = None,
+        likeness: tuple[float, float] | None = None,
+    ) -> Served:  # fmt: skip
+        """`entry` as the answer to `bound`, for whom `grant` was given. `likeness`: of a question that is not this one,
+        its similarity and what that had to reach."""
         if grant.credential != bound.ask.credential or entry.owner != bound.ask.scope.owner:
             raise AssertionError("a grant of one credential for an entry of another")
         now = self._clock.now()
@@ -43,6 +45,7 @@ class Serving:
             ttl=int(entry.fresh_until - now),
             age=max(0, int(now - entry.stored_at)),
             entry_id=key.entry_id(entry.key),
+            likeness=likeness,
         )
         answer = self._replays.render(entry, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage)
         self._savings.note(entry)

@@ -61,10 +61,13 @@ class Shelf:
         """Whether `entries`, looked up since `mark`, may still be served, now."""
         if self._clock.monotonic() - mark.at < self._epochs.lease:
             return True
+        asked = self._clock.monotonic()
         try:
             await self._epochs.current()
         except Trouble:
             return False
+        if self._epochs.lease and self._clock.monotonic() - asked >= self._epochs.lease:
+            return False  # what it told may be as old as that
         return all(self._removals.stands(entry, mark.settled) for entry in entries)
 
     async def put(self, entry: Entry, epoch: int, arrived: float) -> Reason | None:

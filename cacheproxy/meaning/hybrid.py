@@ -10,7 +10,7 @@ from cacheproxy.meaning.redisearch_hits import Hits
 
 _MEANING, _WORDS, _NAME = "meaning", "words", "__key"
 _TEXTS = (schema.PARTITION, schema.EXPIRY, _MEANING, _WORDS, _NAME)
-_LOADED = (_NAME, schema.KEY, schema.PARTITION, schema.EXPIRY, schema.VECTOR)
+_LOADED = (_NAME, schema.KEY, schema.PARTITION, schema.EXPIRY, schema.VECTOR, schema.TEXT)
 
 
 def command(alias: str, words: Sequence[str], limit: int, hits: Hits) -> list[str | bytes | float]:
@@ -34,7 +34,7 @@ def found(reply: Any, hits: Hits) -> list[Near]:
     similar = hits.similarities
     by_meaning = ranks(sorted((key for key in taken if _MEANING in taken[key]), key=lambda key: -similar[key]))
     by_words = ranks(sorted((key for key in taken if _WORDS in taken[key]), key=lambda key: -float(taken[key][_WORDS])))
-    return [Near(key, similar[key], by_meaning.get(key), by_words.get(key)) for key in taken]
+    return [Near(key, similar[key], by_meaning.get(key), by_words.get(key), hits.texts[key]) for key in taken]
 
 
 def _mapping(value: Any) -> dict[str, Any]:

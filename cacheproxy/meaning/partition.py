@@ -6,7 +6,7 @@ stand in blocks of a fixed number of places, so that growing copies no more than
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,10 @@ class Partition:
         by_words = self._keyed(places[i] for i in _top(scores, near[places] if len(near) == len(gone) else None, limit))
         found = by_meaning | by_words
         cosines = self._cosines(vector, np.array([*found.values()], np.int64))
-        return fused(by_meaning, by_words, dict(zip(found, cosines.tolist(), strict=True)), limit)
+        return fused(by_meaning, by_words, dict(zip(found, cosines.tolist(), strict=True)), limit, self._text_of(found))
+
+    def _text_of(self, places: dict[bytes, int]) -> Callable[[bytes], str]:
+        return lambda key: self._texts[places[key]]
 
     def _compared(self, vector: Floats, gone: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
         """The places that are compared, and the cosine at each, minus infinity where no row is."""

@@ -5,7 +5,6 @@ time builds. Only when all is carried over the alias points to the new index; th
 """
 
 import asyncio
-import math
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cacheproxy.core.key import KEY_BYTES
 from cacheproxy.core.model import Row
 from cacheproxy.errors import Trouble
 from cacheproxy.meaning import redisearch_schema as schema
@@ -132,7 +130,7 @@ async def _missing(index: Redisearch, names: Sequence[bytes | str]) -> list[Row]
 
 
 def _row(values: Sequence[bytes | None]) -> Row | None:
-    """A row as it is stored; None for what is none, or was one a moment ago."""
+    """A row as it is stored; None for what cannot be read as one, or was one a moment ago."""
     key, partition, text, expiry, vector = values
     if key is None or partition is None or text is None or expiry is None or vector is None or len(vector) % 4:
         return None
@@ -143,7 +141,5 @@ def _row(values: Sequence[bytes | None]) -> Row | None:
             float(expiry),
         )
     except ValueError:
-        return None
-    if len(key) != KEY_BYTES or len(within) != KEY_BYTES or not math.isfinite(expires_at):
         return None
     return Row(key, within, np.frombuffer(vector, np.float32), asked, expires_at)

@@ -82,7 +82,7 @@ class Redisearch:
 
     async def remove(self, keys: Iterable[bytes]) -> int:
         await self.life.known()
-        keys, gone = list(dict.fromkeys(keys)), 0
+        keys, gone = list(keys), 0
         indexes = {self.names.index, self.life.target or self.names.index}
         for at in range(0, len(keys), AT_ONCE):
             some = keys[at : at + AT_ONCE]
@@ -120,7 +120,7 @@ class Redisearch:
         with told(self.trouble):
             found = await self.life.alias.batch_search(queries)
             lists = [hits.take([document.__dict__ for document in result.docs]) for result in found]
-        return fused(lists[0], lists[1] if terms else [], hits.similarities, limit)
+        return fused(lists[0], lists[1] if terms else [], hits.similarities, limit, lambda key: hits.texts[key])
 
     async def _ask_hybrid(self, terms: list[str], limit: int, hits: Hits) -> list[Near] | None:
         """The same by the server's own command; None if it refuses that."""

@@ -1,5 +1,5 @@
 """What a search server answered, made into hits. A row counts only if it proves itself: it has the wanted partition, it
-has not expired, its name is that of the key that it states, and its distance is one."""
+has not expired, its name is that of the key that it states, its distance is one, and it has its question."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ import numpy as np
 
 from cacheproxy.core.key import KEY_BYTES, entry_id
 from cacheproxy.errors import Trouble
-from cacheproxy.meaning.redisearch_schema import DISTANCE, EXPIRY, KEY, PARTITION, VECTOR
+from cacheproxy.meaning.redisearch_schema import DISTANCE, EXPIRY, KEY, PARTITION, TEXT, VECTOR
 from cacheproxy.meaning.vectors import Floats, unit
 
 _ROUNDED = 0.01
@@ -28,16 +28,19 @@ class Hits:
     def __init__(self, partition: str, vector: Floats, now: float) -> None:
         self.partition, self.vector, self.now = partition, vector, now
         self.similarities: dict[bytes, float] = {}
+        self.texts: dict[bytes, str] = {}
 
     def take(self, documents: Iterable[Document]) -> list[bytes]:
-        """Keys of those that prove themselves, in the order given; their similarity is known from now on."""
+        """Keys of those that prove themselves, in the order given; their similarity and text are known from now on."""
         found = []
         for document in documents:
             key = self._proven(document)
             similarity = None if key is None else self._similarity(document)
-            if key is not None and similarity is not None:
+            text = _text(document.get(TEXT))
+            if key is not None and similarity is not None and text is not None:
                 found.append(key)
                 self.similarities.setdefault(key, similarity)
+                self.texts.setdefault(key, text)
         return found
 
     def _proven(self, document: Document) -> bytes | None:
@@ -64,6 +67,13 @@ class Hits:
         except Trouble:
             return None
         return max(-1.0, min(1.0, float(np.dot(direction, self.vector))))
+
+
+def _text(value: object) -> str | None:
+    try:
+        return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _number(value: object) -> float | None:

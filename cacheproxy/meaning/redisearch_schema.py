@@ -122,6 +122,7 @@ def nearest(partition: str, limit: int, now: float) -> Query:
     """The rows nearest to the vector that is the parameter `q`."""
     asked = f"({standing(partition, now)})=>[KNN {limit} @{VECTOR} $q AS {DISTANCE}]"
     query = Query(asked).return_fields(PARTITION, EXPIRY, DISTANCE).return_field(KEY, decode_field=False)
+    query = query.return_field(TEXT, decode_field=False)
     return query.sort_by(DISTANCE).paging(0, limit).dialect(2)
 
 
@@ -129,6 +130,7 @@ def wording(partition: str, words: Sequence[str], limit: int, now: float) -> Que
     """The rows that have some of these words, by BM25, with their vectors."""
     query = Query(f"{standing(partition, now)} {some_of(words)}").scorer("BM25STD").with_scores()
     query = query.return_fields(PARTITION, EXPIRY).return_field(KEY, decode_field=False)
+    query = query.return_field(TEXT, decode_field=False)
     return query.return_field(VECTOR, decode_field=False).paging(0, limit).dialect(2)
 
 

@@ -18,6 +18,7 @@ from cacheproxy.schema.kinds import (
     read_switch,
     read_url,
 )
+from cacheproxy.schema.matching import MatchingSettings
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixSettings
 from cacheproxy.schema.redis import RedisSettings
@@ -218,6 +219,7 @@ class Settings(Model):
     access: AccessSettings = AccessSettings()
     exact: ExactSettings = ExactSettings()
     prefix: PrefixSettings = PrefixSettings()
+    semantic: MatchingSettings = MatchingSettings()
     stream: StreamSettings = StreamSettings()
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()

@@ -54,6 +54,8 @@ class Lane(Generic[Question, Result]):
     async def _go(self, party: dict[asyncio.Future[Result], Question]) -> None:
         try:
             results = await self._trip(list(party.values()))
+            if len(results) != len(party):
+                raise ValueError("not one result for each question")
         except BaseException as error:
             known = error if isinstance(error, Trouble) else None
             for future in party:

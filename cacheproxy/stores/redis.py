@@ -62,7 +62,7 @@ class RedisStore:
         # Before anything is awaited: the head that goes with the epoch.
         if epoch not in (None, self._removals.epoch):
             return Kept.OUTRUN
-        return await self._writes.ask((entry, self._epochs.head if self._epochs.generation else b""))
+        return await self._writes.ask((entry, self._epochs.head(self._keys.shard(entry.key))))
 
     async def _read(self, wanted: list[bytes]) -> list[Entry | None]:
         """One round trip for each shard in which something is wanted."""
@@ -132,9 +132,9 @@ class RedisStore:
 
     async def _outdate(self, name: bytes, now: float) -> None:
         """End the lifetime of an entry, unless it is replaced meanwhile."""
-        value = await self._calls.run("GET", self._keys.entry(name))
+        value = await self._calls.value(self._keys.entry(name))
         entry = codec.decode(value[GENERATION_BYTES:], name) if value else None
-        if entry is None:
+        if value is None or entry is None:
             return
         new = value[:GENERATION_BYTES] + codec.encode(entry.past(now))
         digest = hashlib.sha1(value).hexdigest()  # noqa: S324 - to tell a value from another, as the script does

@@ -1,7 +1,7 @@
 """Commands and scripts to a Redis service: whatever goes wrong comes out as `Trouble`, and what is broken is let go."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from redis.exceptions import NoScriptError
 
@@ -9,6 +9,8 @@ from cacheproxy.errors import Trouble
 from cacheproxy.stores.redis_link import Link
 from cacheproxy.stores.redis_scripts import Script
 from cacheproxy.stores.redis_trouble import Kind, trouble
+
+T = TypeVar("T")
 
 STALE = frozenset({Kind.READONLY, Kind.MASTERDOWN, Kind.PROTOCOL, Kind.MOVED, Kind.NOAUTH})
 """What says that a connection leads to the wrong server, or cannot be trusted: names are resolved anew after it."""
@@ -31,6 +33,13 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is trouble with Redis
             raise await self._told(error) from None
 
+    async def value(self, name: str) -> bytes | None:
+        """The value under `name`. Raises `Trouble`."""
+        value = await self.run("GET", name)
+        if value is None or isinstance(value, bytes):
+            return value
+        raise await self.distrust("something that is no value")
+
     async def script(self, script: Script, keys: Sequence[str], *arguments: str | bytes | int) -> Any:
         """What `script` returns. Raises `Trouble`."""
         try:
@@ -52,6 +61,13 @@ class Calls:
                 return replies
         except Exception as error:  # noqa: BLE001 - whatever it is, it is trouble with Redis
             raise await self._told(error) from None
+
+    async def understood(self, read: Callable[[], T]) -> T:
+        """What `read` makes of a reply. Raises `Trouble` if the reply has another shape than it reads."""
+        try:
+            return read()
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+            raise await self.distrust("not the reply to what was asked") from None
 
     async def distrust(self, why: str) -> Trouble:
         """A reply cannot be what was asked for: no connection that is open now is used again."""

@@ -1,16 +1,22 @@
 """The removals that all replicas on one Redis share: counted there, and learnt here from a log.
 
-Each shard has a *head*, ``<generation> <count>``, which is read in one step with any entry of that shard and compared
-in one step with any entry that is put. So no replica takes an entry for current, or stores one, without knowing of
-every removal that was counted before; a head that differs from the one known leads to the log. What the log no longer
-has counts as a removal of everything. Redis emptied, or set back to an older state, is a new generation: values carry
-theirs, and those of another are not read.
+Each shard has a *head*, which is read in one step with any entry of that shard and compared in one step with any entry
+that is put. So no replica takes an entry for current, or stores one, without knowing of every removal that was counted
+before; a head that differs from the one known leads to the log. What the log no longer has counts as a removal of
+everything. A removal is counted twice, before and after it is carried out: a look that found what was still there
+between is not good for longer than a lease.
+
+Redis emptied, or set back to an older state, is a new generation: values carry theirs, and those of another are not
+read. Nobody need remember the newer state for that: a head is good on the server that wrote it, and is looked at anew
+when a connection was made. So a restart, with or without what was saved, and a failover each begin a generation.
 """
 
 import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 from cacheproxy.core import notice
 from cacheproxy.core.notice import Notice
@@ -29,8 +35,22 @@ much after it was carried out."""
 LASTING_MS = 40 * 86_400_000
 """How long the heads, the log and the secret live without any replica: longer than any answer."""
 EVERYTHING = Selector(everything=True)
+NEVER = 2**53 - 1
+"""A count that none is not behind of."""
+ATTEMPTS = 3
+"""How often all begin anew for one shard."""
+DRIFT = 0.001
+"""The most that the clocks of two machines run apart, as a fraction."""
 REPLICATED, REPLICATION_TURN_MS = 2.0, 20
 """Seconds in which the replicas of Redis must have a removal, and how long one call waits for them."""
+
+
+class _Head(NamedTuple):
+    """What a head tells: how far removals were counted, and which server says so."""
+
+    generation: bytes
+    number: int
+    server: bytes
 
 
 class RedisEpochs:
@@ -52,40 +72,65 @@ class RedisEpochs:
         self.generation = b""
         """8 bytes; none before the first contact."""
         self._count = 0
-        self._seen: dict[int, tuple[bytes, int]] = {}
+        self._given_up = b""
+        self._told: dict[int, _Head] = {}
+        """Shard -> the head that it was seen to have."""
+        self._checked: dict[int, int] = {}
+        """Shard -> how many connections had been made when its server was asked whether it wrote that head."""
+        self._begun: dict[int, bytes] = {}
         self._learning: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"<RedisEpochs {self.generation.hex()} {self._count}>"
 
-    @property
-    def head(self) -> bytes:
-        """The head that is known."""
-        return b"%s %d" % (self.generation.hex().encode(), self._count)
+    def head(self, shard: int) -> bytes:
+        """The head that is known of a shard; empty before the first contact."""
+        if not self.generation:
+            return b""
+        server = self._told[shard].server if shard in self._told else b"0"
+        return b"%s %d %s" % (self.generation.hex().encode(), self._count, server)
 
     async def meet(self, shard: int, head: bytes | None) -> None:
         """`head` was read in `shard`: know what it counts when this returns. Raises `Trouble`."""
-        if head != self.head or not self.generation:
+        made, told = self._calls.link.made, _readable(head)
+        checked = self._checked.get(shard) == made
+        if told is None or not self._knows(told) or not (shard or checked or await self._is_by_its_server(told)):
             await self.current()
-            if head != self.head:
-                await self._raise(shard, head)
-        self._seen[shard] = (self.generation, self._count)
+        if shard and not (checked and self._knows(told)):
+            await self._tell(shard)
+        self._checked[shard] = made
+        if told is not None and self._knows(told):
+            self._told[shard] = told
 
-    async def _raise(self, shard: int, head: bytes | None) -> None:
-        """The head of another shard is behind: it has not been told yet, or was set back."""
-        if shard == 0:
-            return
-        generation, count = self._seen.get(shard, (b"", 0))
-        if generation == self.generation and (head is None or _count(head) < count):
-            log.warning("a part of Redis was emptied or set back to an older state; all answers stored are given up")
-            await self._calls.run("DEL", self._keys.head(0))
-            await self.current()
-        await self._tell(shard)
+    def _knows(self, head: _Head | None) -> bool:
+        return head is not None and head[:2] == (self.generation, self._count)
+
+    async def _is_by_its_server(self, head: _Head) -> bool:
+        """Whether the server that answers wrote `head`. In a cluster the script has to look."""
+        if self._keys.shards > 1:
+            return False
+        told = await self._calls.run("INFO", "server")
+        server = await self._calls.understood(lambda: str(told["run_id"]))
+        return head.server == server[:8].encode()
 
     async def _tell(self, *shards: int) -> None:
-        generation, count = self.generation.hex(), self._count
+        """Let the heads of these shards count as far as is known here. One that was told before and is behind that was
+        emptied or set back: then all begin anew."""
         for shard in shards:
-            await self._calls.script(RAISE, [self._keys.head(shard)], generation, count, LASTING_MS)
+            for _ in range(ATTEMPTS):
+                generation, count, told = self.generation, self._count, self._told.get(shard)
+                least = told.number if told is not None and told.generation == generation else -1
+                reply = await self._calls.script(
+                    RAISE, [self._keys.head(shard)], generation.hex(), count, least, LASTING_MS
+                )
+                if reply is not None:
+                    self._told[shard] = await self._calls.understood(partial(_head, reply))
+                    break
+                log.warning("a part of Redis was emptied, replaced or set back; answers stored before are given up")
+                self._given_up = generation
+                await self.current()
+            else:
+                raise Trouble("a part of Redis is set back again and again")
 
     async def current(self) -> None:
         """Know every removal counted so far. One call to Redis for all who ask at once."""
@@ -94,6 +139,7 @@ class RedisEpochs:
             await asyncio.wait([self._learning])
         if self._learning is None or self._learning.done():
             self._learning = asyncio.get_running_loop().create_task(self._learn())
+            self._learning.add_done_callback(_seen)
         learning = self._learning
         await asyncio.wait([learning])
         if learning.cancelled():
@@ -103,15 +149,12 @@ class RedisEpochs:
 
     async def _learn(self) -> None:
         keys = [self._keys.head(0), self._keys.log, self._keys.secret]
-        known, count = self.generation.hex(), self._count
+        known, count = self.generation.hex(), self._count if self.generation != self._given_up else NEVER
         fresh = secrets.token_hex(GENERATION_BYTES)
         reply = await self._calls.script(CATCH_UP, keys, known, count, fresh, self._secret, LASTING_MS)
-        try:
-            generation, total, secret = bytes.fromhex(reply[0].decode()), int(reply[1]), reply[2]
-            lines = _lines(reply[3], int(reply[4]))
-        except (TypeError, ValueError, IndexError, AttributeError):
-            raise await self._calls.distrust("not the reply of a script of ours") from None
-        self._take(generation, total, lines)
+        head, secret, lines = await self._calls.understood(lambda: _state(reply))
+        self._take(head.generation, head.number, lines)
+        self._told[0] = head
         if isinstance(secret, bytes) and secret != self._secret and len(secret) == len(self._secret):
             self._secret = secret
             self._agreed(secret)
@@ -120,7 +163,7 @@ class RedisEpochs:
         now, received = self._clock.now(), self._clock.monotonic()
         if generation != self.generation:
             if self.generation:
-                log.warning("Redis was emptied or set back to an older state; answers stored before are given up")
+                log.warning("Redis was emptied, restarted or replaced; answers stored before are given up")
             self._removals.add(EVERYTHING, now)
             self.generation, self._count = generation, total
             return
@@ -136,18 +179,27 @@ class RedisEpochs:
     async def begin(self, selector: Selector, now: float) -> int:
         """Count a removal in every shard, and know it. Raises `Trouble`: then it may or may not be counted."""
         line = notice.encode(Notice(selector, now))
+        number = await self._announce(line)
+        self._begun[number] = line
+        return number
+
+    async def _announce(self, line: bytes) -> int:
         keys = [self._keys.head(0), self._keys.log]
-        told = (secrets.token_hex(GENERATION_BYTES), line, REMEMBERED, LASTING_MS, self._keys.channel)
-        _, number = await self._calls.script(ANNOUNCE, keys, *told)
+        known, fresh = (self.generation.hex(), self._count), secrets.token_hex(GENERATION_BYTES)
+        told = (*known, fresh, line, REMEMBERED, LASTING_MS, self._keys.channel)
+        reply = await self._calls.script(ANNOUNCE, keys, *told)
+        number = await self._calls.understood(lambda: int(reply[1]))
         await self.current()
         await self._tell(*range(1, self._keys.shards))
-        return int(number)
+        return number
 
-    async def finish(self, number: int, *, carried_out: bool) -> None:  # noqa: ARG002 - the same for each number
-        """Wait until no replica of Redis can bring back what was removed, and no proxy still serves what it had looked
-        up before. Raises `Trouble`."""
+    async def finish(self, number: int, *, carried_out: bool) -> None:
+        """Count it again, for looks that found what was still there; wait until no replica of Redis can bring that
+        back, and no proxy still serves what it had looked up before. Raises `Trouble`."""
+        line = self._begun.pop(number, b"")
         if not carried_out:
             return
+        await self._announce(line)
         carried = self._clock.monotonic()
         await self._replicated()
         await asyncio.sleep(max(0.0, carried + LEASE - self._clock.monotonic()))
@@ -155,16 +207,18 @@ class RedisEpochs:
     async def _replicated(self) -> None:
         if self._keys.shards > 1:
             return  # each shard has replicas of its own; one that comes back with an older state is a new generation
-        replicas = int((await self._calls.run("INFO", "replication")).get("connected_slaves", 0))
+        told = await self._calls.run("INFO", "replication")
+        replicas = await self._calls.understood(lambda: int(told.get("connected_slaves", 0)))
         until = self._clock.monotonic() + REPLICATED
         while replicas:
             # A write first: what is waited for is the last one of this connection.
             mark = ("PEXPIRE", self._keys.head(0), LASTING_MS)
-            _, reached = await self._calls.together([mark, ("WAIT", replicas, REPLICATION_TURN_MS)])
-            if int(reached) >= replicas:
+            replies = await self._calls.together([mark, ("WAIT", replicas, REPLICATION_TURN_MS)])
+            reached = await self._calls.understood(lambda: int(replies[1]))  # noqa: B023 - called at once
+            if reached >= replicas:
                 return
             if self._clock.monotonic() > until:
-                raise Trouble(f"{replicas - int(reached)} replicas of Redis do not follow", "replication")
+                raise Trouble(f"{replicas - reached} replicas of Redis do not follow", "replication")
 
     async def keep_alive(self) -> None:
         """Let nothing that all need expire. Raises `Trouble`."""
@@ -178,15 +232,35 @@ class RedisEpochs:
             await asyncio.wait([self._learning])
 
 
+def _seen(task: "asyncio.Task[None]") -> None:
+    """Also if all who asked have gone."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _head(text: bytes) -> _Head:
+    """What a head tells. Raises `ValueError` if it is none of ours."""
+    generation, count, server = text.split(b" ")
+    return _Head(bytes.fromhex(generation.decode()), int(count), server)
+
+
+def _readable(text: bytes | None) -> _Head | None:
+    try:
+        return None if text is None else _head(text)
+    except ValueError:
+        return None
+
+
+def _state(reply: Any) -> tuple[_Head, Any, dict[int, tuple[float, bytes]]]:
+    """What the script `CATCH_UP` told: head, secret, and the lines of the log as `_lines` gives them."""
+    return _head(reply[0]), reply[1], _lines(reply[2], int(reply[3]))
+
+
 def _lines(log: list[bytes], server_ms: int) -> dict[int, tuple[float, bytes]]:
-    """Number -> how many seconds ago it was ordered, by the server's clock alone, and the notice."""
+    """Number -> how many seconds ago it was ordered at least, by the server's clock alone, and the notice."""
     found = {}
     for line in log:
         number, ordered, told = line.split(b" ", 2)
-        found[int(number)] = (max(0.0, (server_ms - int(ordered)) / 1000), told)
+        # Both times are cut to milliseconds, and no two clocks run alike.
+        found[int(number)] = (max(0.0, (server_ms - int(ordered) - 1) / 1000 * (1 - DRIFT)), told)
     return found
-
-
-def _count(head: bytes) -> int:
-    count = head.rpartition(b" ")[2]
-    return int(count) if count.isdigit() else 0

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from cacheproxy.core.redis_url import Target, Topology
 from cacheproxy.stores import redis_survey
 from cacheproxy.stores.redis_cluster import Cluster
-from cacheproxy.stores.redis_dial import Dial, Names, Seal, by_socket, by_tcp
+from cacheproxy.stores.redis_dial import Dial, Names, Seal, Streams, by_socket, by_tcp
 from cacheproxy.stores.redis_pool import Pool
 from cacheproxy.stores.redis_sentinel import Sentinels
 from cacheproxy.stores.redis_trouble import trouble
@@ -54,6 +54,8 @@ class Link:
         self._names = Names()
         self._seal = Seal(terms.ca_file, terms.cert_file, terms.key_file) if target.tls else None
         self._pools: WeakSet[Pool] = WeakSet()
+        self.made = 0
+        """Connections made so far. While it stands, nothing is heard from a server that was not heard from before."""
         self._sentinels = self._watchers() if target.topology is Topology.SENTINEL else None
         self.redis: Redis | Cluster = self._client()
 
@@ -134,7 +136,13 @@ class Link:
     def _node_pool(self, host: str, port: int) -> Pool:
         return self._pool(self._way(host, port), self._terms.max_connections)
 
+    async def _counted(self, dial: Dial) -> Streams:
+        streams = await dial()
+        self.made += 1
+        return streams
+
     def _pool(self, dial: Dial, bound: int) -> Pool:
+        dial = partial(self._counted, dial)
         pool = Pool(bound, dial=dial, primary=self._sentinels is not None, **self._wire(), **self._login())
         self._pools.add(pool)
         return pool

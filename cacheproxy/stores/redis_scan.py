@@ -1,13 +1,16 @@
 """All entries in Redis, one after the other: for removals and counting, never on the way of a request."""
 
 from collections.abc import AsyncIterator, Collection
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from cacheproxy.core import codec
 from cacheproxy.core.key import entry_id
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_keys import GENERATION_BYTES, Keys
+
+T = TypeVar("T")
 
 AT_ONCE = 200
 """Keys that a scan asks for in one call."""
@@ -35,7 +38,7 @@ class Scan:
         """How many there are, and the bytes of their values. Raises `Trouble`."""
         entries = size = 0
         async for names in self._names():
-            lengths = await self._calls.together([("STRLEN", name) for name in names])
+            lengths = await self._replies([("STRLEN", name) for name in names], int)
             entries += sum(length > 0 for length in lengths)
             size += sum(lengths)
         return Census(entries, size)
@@ -44,12 +47,11 @@ class Scan:
         for node in self._nodes():
             cursor: Any = 0
             while True:
-                cursor, names = await self._calls.run(
-                    "SCAN", cursor, "MATCH", self._keys.entries, "COUNT", AT_ONCE, **node
-                )
+                reply = await self._calls.run("SCAN", cursor, "MATCH", self._keys.entries, "COUNT", AT_ONCE, **node)
+                cursor, names = await self._calls.understood(partial(_page, reply))
                 if names:
-                    yield [name.decode() for name in names]
-                if not int(cursor):
+                    yield names
+                if not cursor:
                     break
 
     def _nodes(self) -> list[dict[str, Any]]:
@@ -62,16 +64,31 @@ class Scan:
     async def _described(self, names: list[str]) -> list[Entry]:
         if not names:
             return []
-        starts = await self._calls.together([("GETRANGE", name, 0, GENERATION_BYTES + FACTS - 1) for name in names])
+        starts = await self._replies([("GETRANGE", name, 0, GENERATION_BYTES + FACTS - 1) for name in names], bytes)
         found = []
         for name, start in zip(names, starts, strict=True):
-            entry = _entry(name, start) or (_entry(name, await self._calls.run("GET", name)) if start else None)
+            entry = _entry(start, name)
+            if entry is None and start:
+                entry = _entry(await self._calls.value(name), name)
             if entry is not None:
                 found.append(entry)
         return found
 
+    async def _replies(self, commands: list[tuple[Any, ...]], kind: type[T]) -> list[T]:
+        """The replies to `commands`, all of this kind."""
+        replies = await self._calls.together(commands)
+        if not all(isinstance(reply, kind) for reply in replies):
+            raise await self._calls.distrust("not the reply to what was asked")
+        return replies
 
-def _entry(name: str, start: bytes | None) -> Entry | None:
+
+def _page(reply: Any) -> tuple[int, list[str]]:
+    """What a scan gave: where to go on (0: nowhere), and names."""
+    cursor, names = reply
+    return int(cursor), [name.decode() for name in names]
+
+
+def _entry(start: bytes | None, name: str) -> Entry | None:
     stored = (start or b"")[GENERATION_BYTES:]
     key = codec.key_in(stored)
     return codec.described(stored, key) if key is not None and name.endswith(entry_id(key)) else None

@@ -1,7 +1,8 @@
 """What must happen in Redis in one step, as scripts.
 
-A *head* is the text ``<generation> <count>``: 16 hex digits drawn when it was begun, and the number of removals since. A
-line of the log is ``<count> <ms since the epoch, by the server's clock> <notice>``.
+A *head* is the text ``<generation> <count> <server>``: 16 hex digits drawn when it was begun, the number of removals
+since, and 8 hex digits of the server that wrote it: its process, not its place. A line of the log is
+``<count> <ms since the epoch, by the server's clock> <notice>``.
 """
 
 import hashlib
@@ -22,8 +23,14 @@ class Script:
 _SPLIT = """
 local function split(head)
   if not head then return nil end
-  local generation, count = string.match(head, '^(%x+) (%d+)$')
-  return generation, tonumber(count)
+  local generation, count, server = string.match(head, '^(%x+) (%d+) (%x+)$')
+  return generation, tonumber(count), server
+end
+local function me()
+  return string.sub(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '0', 1, 8)
+end
+local function write(key, generation, count, ms)
+  redis.call('SET', key, string.format('%s %d %s', generation, tonumber(count), me()), 'PX', ms)
 end
 local function now()
   local time = redis.call('TIME')
@@ -31,42 +38,54 @@ local function now()
 end
 """
 
-CATCH_UP = Script(
+_BEGIN = (
     _SPLIT
     + """
+-- What is there now may have been removed once, if the head is gone or older than known, or if this server is not the
+-- one that wrote it: it may have been started with what it held earlier, or have followed from afar.
+local function standing(generation, count)
+  local here, counted, server = split(redis.call('GET', KEYS[1]))
+  if here and server == me() and (here ~= generation or counted >= tonumber(count)) then return here, counted end
+end
+"""
+)
+
+CATCH_UP = Script(
+    _BEGIN
+    + """
 -- KEYS: head, log, secret. ARGV: generation and count known, a fresh generation, a secret or nothing, ms to live.
-local generation, count = split(redis.call('GET', KEYS[1]))
-if not generation or (generation == ARGV[1] and count < tonumber(ARGV[2])) then
-  -- Emptied, or set back to an older state: what is there now may have been removed once.
+local generation, count = standing(ARGV[1], ARGV[2])
+if not generation then
   generation, count = ARGV[3], 0
-  redis.call('SET', KEYS[1], generation .. ' 0', 'PX', ARGV[5])
+  write(KEYS[1], generation, count, ARGV[5])
   redis.call('DEL', KEYS[2])
 end
-if ARGV[4] ~= '' then redis.call('SET', KEYS[3], ARGV[4], 'NX', 'PX', ARGV[5]) end
+if ARGV[4] ~= '' and redis.call('EXISTS', KEYS[3]) == 0 then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5]) end
 local missed = 0
 if generation == ARGV[1] then missed = count - tonumber(ARGV[2]) end
 local log = {}
 if missed > 0 then log = redis.call('LRANGE', KEYS[2], -missed, -1) end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[5]) end
-return {generation, count, redis.call('GET', KEYS[3]), log, now()}
+return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[3]), log, now()}
 """
 )
 
 ANNOUNCE = Script(
-    _SPLIT
+    _BEGIN
     + """
--- KEYS: head, log. ARGV: a fresh generation, the notice, entries of the log to keep, ms to live, a channel.
-local generation, count = split(redis.call('GET', KEYS[1]))
+-- KEYS: head, log. ARGV: generation and count known, a fresh generation, the notice, entries of the log to keep, ms to
+-- live, a channel.
+local generation, count = standing(ARGV[1], ARGV[2])
 if not generation then
-  generation, count = ARGV[1], 0
+  generation, count = ARGV[3], 0
   redis.call('DEL', KEYS[2])
 end
 count = count + 1
-redis.call('SET', KEYS[1], string.format('%s %d', generation, count), 'PX', ARGV[4])
-redis.call('RPUSH', KEYS[2], string.format('%d %d ', count, now()) .. ARGV[2])
-redis.call('LTRIM', KEYS[2], -tonumber(ARGV[3]), -1)
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('PUBLISH', ARGV[5], string.format('%s %d', generation, count))
+write(KEYS[1], generation, count, ARGV[6])
+redis.call('RPUSH', KEYS[2], string.format('%d %d ', count, now()) .. ARGV[4])
+redis.call('LTRIM', KEYS[2], -tonumber(ARGV[5]), -1)
+redis.call('PEXPIRE', KEYS[2], ARGV[6])
+redis.call('PUBLISH', ARGV[7], string.format('%s %d', generation, count))
 return {generation, count}
 """
 )
@@ -74,14 +93,18 @@ return {generation, count}
 RAISE = Script(
     _SPLIT
     + """
--- KEYS: the head of another shard. ARGV: generation, count, ms to live.
-local generation, count = split(redis.call('GET', KEYS[1]))
+-- KEYS: the head of another shard. ARGV: generation and count to have, the least count to be there (-1: there need be
+-- no head), ms to live. Gives the head, or nothing if what this shard holds may be older than what it was told.
+local generation, count, server = split(redis.call('GET', KEYS[1]))
+local least = tonumber(ARGV[3])
+if generation == ARGV[1] and (server ~= me() or count < least) then return nil end
+if not generation and least >= 0 then return nil end
 if generation ~= ARGV[1] or count < tonumber(ARGV[2]) then
-  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[3])
+  write(KEYS[1], ARGV[1], ARGV[2], ARGV[4])
 else
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
-return 1
+return redis.call('GET', KEYS[1])
 """
 )
 

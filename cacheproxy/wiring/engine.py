@@ -10,6 +10,7 @@ from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.families import Families
 from cacheproxy.engine.fill import Fill
+from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeper
 from cacheproxy.engine.ledger import Ledger
@@ -17,6 +18,7 @@ from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.record import Budget
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.savings import Savings
+from cacheproxy.engine.semantic import Semantic
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Voice
 from cacheproxy.engine.serving import Serving
@@ -25,6 +27,14 @@ from cacheproxy.engine.variants import Variants
 from cacheproxy.ports import Backend, Clock, Journal
 from cacheproxy.schema import Settings
 from cacheproxy.wiring import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the semantic layer is made of."""
+
+    embedder: GuardedEmbedder
+    index: GuardedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class Engine:
 
 def build(  # noqa: PLR0913 - the parts of the house, by name
     settings: Settings, *, shelf: Shelf, backend: Backend, probe: Probe, clock: Clock,
-    journal: Journal, secret: bytes, realm: bytes,
+    journal: Journal, secret: bytes, realm: bytes, meaning: Meaning | None = None,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
     voice = Voice(journal, hide_hits=settings.access.hide_hits)
@@ -67,8 +77,15 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         hints=hints,
         routed=len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY,
     )
+    semantic = None
+    if meaning is not None:
+        semantic = Semantic(
+            binder=binder, embedder=meaning.embedder, index=meaning.index, shelf=shelf, fill=fill, journal=journal,
+            clock=clock, matching=terms.matching(settings),
+        )  # fmt: skip
     keeper = Keeper(
         shelf=shelf,
+        semantic=semantic,
         journal=journal,
         clock=clock,
         keeping=terms.keeping(settings),
@@ -95,7 +112,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     )
     pipeline = Pipeline(
         binder=binder, shelf=shelf, authority=authority, exchange=exchange,
-        refresher=refresher, serving=serving, batch=batch, variants=variants, clock=clock,
+        refresher=refresher, serving=serving, semantic=semantic, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
     return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints)

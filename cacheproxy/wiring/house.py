@@ -9,10 +9,11 @@ from cacheproxy.http.balance import Balance
 from cacheproxy.http.handlers import Proxy
 from cacheproxy.http.tunnel import Tunnel
 from cacheproxy.http.upstream import Upstream
-from cacheproxy.ports import Clock
+from cacheproxy.ports import Clock, Embedder
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
-from cacheproxy.wiring import engine
+from cacheproxy.wiring import engine, meaning
+from cacheproxy.wiring.engine import Meaning
 from cacheproxy.wiring.storage import open_storage
 
 
@@ -29,15 +30,19 @@ class SystemClock:
 class House:
     """All parts of one running proxy."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
+        """`embedder`: in place of the one that the settings name."""
         self.settings = settings
+        self.embedder = embedder
         self.telemetry = Telemetry()
         self.clock: Clock = SystemClock()
         limits = settings.limits
         self.storage = open_storage(settings, self.clock, self.telemetry, self._rekey)
         self.store, removals, epochs = self.storage.store, self.storage.removals, self.storage.epochs
+        self.meaning = self._meaning()
         self.purge = Purge(
-            stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock
+            stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock,
+            index=self.meaning.index if self.meaning else None,
         )  # fmt: skip
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
@@ -47,11 +52,39 @@ class House:
         self.engine = engine.build(
             settings, shelf=Shelf(self.store, removals, epochs, self.clock), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
-            realm=realm(settings, upstreams),
+            realm=realm(settings, upstreams), meaning=self.meaning,
         )  # fmt: skip
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
         self._publish()
+
+    async def meet(self) -> None:
+        """Make the first contact with what is shared, and load what takes time to load. Before anything is asked."""
+        survey = await self.storage.shared.meet() if self.storage.shared is not None else None
+        if self.meaning is not None and self.embedder is not None:
+            if survey is not None and survey.search is None:
+                meaning.do_without_search(self.settings, self.embedder, self.meaning)
+            await self.embedder.warm()
+
+    async def sweep(self) -> None:
+        """Free what expired."""
+        await self.store.sweep(self.clock.now())
+        if self.meaning is not None:
+            await self.meaning.index.sweep(self.clock.now())
+
+    async def close(self) -> None:
+        """Write out what is kept, and let go."""
+        if self.meaning is not None:
+            await self.meaning.index.close()
+            await self.meaning.embedder.close()
+        await self.store.close()
+        if self.storage.shared is not None:
+            await self.storage.shared.close()
+
+    def _meaning(self) -> Meaning | None:
+        if self.embedder is None or not meaning.is_wanted(self.settings):
+            return None
+        return meaning.put_together(self.settings, self.embedder, self.storage.shared, self.telemetry)
 
     def _rekey(self, secret: bytes) -> None:
         self.engine.rekey(secret)

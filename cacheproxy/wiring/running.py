@@ -53,8 +53,7 @@ class Running:
         )
         self._admin = web.AppRunner(admin.application(desk), access_log=None)
         await self._admin.setup()
-        if house.storage.shared is not None:
-            await house.storage.shared.meet()
+        await house.meet()
         front = await listen.bind(self._server, settings.listen.host, settings.listen.port, "proxy")
         self._listeners.append(front)
         back = await listen.bind(self._admin.server, settings.admin.host, settings.admin.port, "admin page")
@@ -77,7 +76,7 @@ class Running:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            await self._house.store.sweep(self._house.clock.now())
+            await self._house.sweep()
 
     async def serve(self) -> None:
         """Run until told to stop, then drain: not ready at once, new work for the grace, running answers to their
@@ -113,9 +112,7 @@ class Running:
         await self._admin.cleanup()
         await self._house.engine.fill.close(1.0)
         await self._house.backends.close()
-        await self._house.store.close()
-        if self._house.storage.shared is not None:
-            await self._house.storage.shared.close()
+        await self._house.close()
 
 
 def _url(listener: asyncio.Server) -> str:

@@ -19,7 +19,7 @@ from cacheproxy.stores.redis_epochs import RedisEpochs
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
-from cacheproxy.stores.redis_survey import remarks
+from cacheproxy.stores.redis_survey import Survey, remarks
 from cacheproxy.telemetry import Telemetry
 
 log = logging.getLogger("cacheproxy")
@@ -56,8 +56,9 @@ class Shared:
             self._listener = Listener(self.link, keys, epochs)
         telemetry.gauge("redis_connections", "Connections to Redis.", lambda: self.link.connections)
 
-    async def meet(self) -> None:
-        """Make the first contact, and log what the server says of itself. Never fails: a proxy starts without Redis."""
+    async def meet(self) -> Survey | None:
+        """Make the first contact, and log what the server says of itself; None if it does not answer. Never fails: a
+        proxy starts without Redis."""
         if self._listener is not None:
             self._listener.start()
         try:
@@ -67,10 +68,11 @@ class Shared:
         except (Trouble, TimeoutError) as error:
             why = str(error) or "no answer"
             log.warning("%s: %s; answers come from the backend until it works", self.target.shown, why)
-            return
+            return None
         log.info("answers are shared through %s (%s %s)", self.target.shown, survey.server, survey.version)
         for remark in remarks(survey, self.target):
             log.log(LEVELS[remark.level], "%s", remark.text)
+        return survey
 
     async def close(self) -> None:
         """Let go of Redis, once the store is closed."""

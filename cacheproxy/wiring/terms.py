@@ -11,6 +11,7 @@ from cacheproxy.engine.keeper import Keeping
 from cacheproxy.engine.pace import Pace
 from cacheproxy.engine.pipeline import Lasting
 from cacheproxy.engine.savings import Price
+from cacheproxy.engine.semantic import Matching
 from cacheproxy.schema import Settings
 from cacheproxy.schema.prefix import PrefixRowSettings
 from cacheproxy.schema.rules import RuleSettings
@@ -82,6 +83,12 @@ def hints(settings: Settings, secret: bytes) -> Hints:
     """What backends are told for their own cache."""
     told = settings.prefix.hints
     return Hints(secret, told.prompt_cache_key, told.cache_salt, told.cache_prompt)
+
+
+def matching(settings: Settings) -> Matching:
+    """What holds for answers by meaning."""
+    told = settings.semantic
+    return Matching(told.mode, told.threshold, frozenset(told.guards), told.candidates)
 
 
 def keeping(settings: Settings) -> Keeping:

@@ -45,10 +45,11 @@ def index_kind(request) -> str:
 
 @pytest.fixture
 async def index_make(index_kind, request) -> AsyncIterator[Callable[..., VectorIndex]]:
-    """Makes indexes of this kind, in Redis all of them one: ``index = index_make(dim=4, most=1000)``."""
+    """Makes indexes of this kind, in Redis all of them one, for the user of configs/redis.conf:
+    ``index = index_make(dim=4, most=1000)``."""
     made: list[VectorIndex] = []
     clients = []
-    server = None if index_kind == "local" else request.getfixturevalue("redis")
+    server = None if index_kind == "local" else request.getfixturevalue("redis_acl")
 
     def build(dim: int = 4, most: int = 1000) -> VectorIndex:
         if server is None:

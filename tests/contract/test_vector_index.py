@@ -15,7 +15,7 @@ from cacheproxy.errors import Trouble
 from cacheproxy.ports import VectorIndex
 from tests.contract.index_fixtures import LATER, NOW, P, index, index_kind, index_make, line, row  # noqa: F401
 from tests.examples import tries
-from tests.redis_fixtures import redis, redis_server  # noqa: F401
+from tests.redis_fixtures import redis_acl, redis_acl_server  # noqa: F401
 from tests.stores.entries import key_of
 
 ODD = [
@@ -43,6 +43,20 @@ async def test_a_row_finds_itself_first(index):
     for number in range(20):
         found = await search(index, row(number).vector, f"question number {number}")
         assert found[0] == Near(key_of(number), pytest.approx(1, abs=1e-6), 1, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a question", "", " white \n", "\0", "caf\u00e9 \u5bc6\u7801 \U0001f642", "lone \ud800", "x" * 50_000],
+    ids=range(7),
+)
+async def test_what_is_found_tells_its_question(index, text):
+    """Whoever judges it compares the words."""
+    await index.add(Row(key_of(1), P, line(1), text, LATER))
+    await index.add(row(2, line(0, 1), text="another question"))
+    assert {near.key: near.text for near in await search(index, line(1), "question")} == {
+        key_of(1): text, key_of(2): "another question",
+    }  # fmt: skip
 
 
 async def test_the_nearest_come_first_and_similarity_is_the_cosine(index):
@@ -78,9 +92,21 @@ async def test_the_length_of_a_vector_does_not_matter(index, length):
 
 
 async def test_floats_of_other_sizes_are_taken(index):
-    await index.add(row(1, line(1).astype(np.float64)))
-    found = await search(index, line(1, 1).astype(np.float16))
-    assert found[0].similarity == pytest.approx(math.sqrt(0.5), abs=1e-6)
+    await index.add(row(1, line(1, 1).astype(np.float64) * 1e-200))
+    for asked in line(1).astype(np.float16), line(1).astype(np.float64) * 1e200:
+        found = await search(index, asked)
+        assert found[0].similarity == pytest.approx(math.sqrt(0.5), abs=1e-6)
+
+
+async def test_no_similarity_is_greater_than_1(index_make):
+    """Rounding could make it so."""
+    dice = np.random.default_rng(1)
+    index = index_make(dim=50)
+    for number in range(200):
+        vector = dice.standard_normal(50)
+        await index.add(row(number, vector))
+        for asked in vector, -vector:
+            assert all(-1.0 <= near.similarity <= 1.0 for near in await index.search(P, asked, "", 200, NOW))
 
 
 DEGENERATE = {
@@ -306,6 +332,14 @@ async def test_many_rows_are_removed_at_once(index):
         await index.add(row(number))
     assert await index.remove([key_of(number) for number in range(1, 800)]) == 699
     assert keys(await search(index, line(1), "question number", 50)) == [key_of(0)]
+
+
+async def test_a_word_is_that_word_and_no_other_form_of_it(index):
+    """Every index ranks alike: none stems, and no word is too common to be looked for."""
+    await index.add(row(1, text="running the shoes"))
+    for text, rank in ("run", None), ("runs", None), ("shoe", None), ("running", 1), ("the", 1), ("THE a of", 1):
+        (found,) = await search(index, line(1), text)
+        assert found.by_words == rank
 
 
 async def test_a_newer_row_takes_the_place_of_the_older(index):

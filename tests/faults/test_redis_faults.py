@@ -8,7 +8,7 @@ import pytest
 
 from cacheproxy.engine import breaker
 from tests.examples import OPERATIONS
-from tests.faults.load import Telling, ask, burst, caches, hits_back, is_alive, reasons, troubles
+from tests.faults.load import Telling, ask, burst, caches, hits_back, is_alive, purge, reasons, troubles
 from tests.faults.ways import HOST, WAYS, Name, Way
 from tests.rig import Client, InProcess, until
 
@@ -110,7 +110,6 @@ async def test_a_fault_costs_no_answer_and_passes(sharing, own_redis, relay_to, 
     relay.clear()
     way.end(relay, server)
     await hits_back([client], KNOWN[0])
-    await until(lambda: guarded.reads.closed and guarded.writes.closed or not guarded.writes.closed, 0.1)
     await comes_back(client)
     assert alternate(said(caplog)), said(caplog)
     assert said(caplog)[f"{part} left alone"] == 1
@@ -155,3 +154,50 @@ async def test_a_blip_costs_a_moment(sharing, relay, caplog):
     relay.clear()
     assert await hits_back([client], KNOWN[0]) < 2
     assert alternate(said(caplog))
+
+
+SHAPES = {
+    "a number": b":1\r\n",
+    "a text": b"$5\r\nhello\r\n",
+    "an empty list": b"*0\r\n",
+    "a list of nothing": b"*1\r\n$-1\r\n",
+    "two numbers": b"*2\r\n:1\r\n:2\r\n",
+    "a list of lists": b"*2\r\n*1\r\n:1\r\n*1\r\n:1\r\n",
+    "a map": b"%1\r\n+a\r\n+b\r\n",
+    "a long list": b"*4\r\n$4\r\nabcd\r\n$2\r\n-1\r\n:5\r\n:7\r\n",
+    "a state that is none": b"*4\r\n$16\r\n0123456789abcdef\r\n:3\r\n:5\r\n:7\r\n",
+    "a log that is none": b"*4\r\n$16\r\n0123456789abcdef\r\n:3\r\n$-1\r\n*3\r\n:7\r\n$-1\r\n*0\r\n",
+}
+
+
+@pytest.mark.parametrize("command", ["MGET", "EVALSHA"])
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_reply_of_another_shape_is_trouble_and_nothing_else(sharing, relay, session, command, shape):
+    """Whatever it is: the request is answered, a purge says that it failed, and it passes."""
+    [proxy], [client] = await sharing(relay.url, 1, redis__timeout=DEADLINE)
+    await warm(client)
+    relay.answer(SHAPES[shape], command, "EVAL" if command == "EVALSHA" else command)
+    for number in range(3):
+        await ask(client, KNOWN[number])
+        await ask(client, f"new {number}")
+        await ask(client, f"new {number}", Cache_Control="no-cache")
+    assert (await purge(session, proxy))[0] in (200, 503)
+    await proxy.house.store.sweep(proxy.house.clock.now())
+    relay.clear()
+    await comes_back(client)
+
+
+@pytest.mark.parametrize("command", ["SCAN", "GETRANGE", "GET", "INFO", "STRLEN", "PEXPIRE", "WAIT"])
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_reply_of_another_shape_to_a_purge(sharing, relay, session, command, shape):
+    """Nothing is acknowledged that was not done, and the work that goes on beside requests goes on."""
+    [proxy], [client] = await sharing(relay.url, 1, redis__timeout=DEADLINE)
+    await ask(client, "old")
+    relay.answer(SHAPES[shape], command)
+    hard, _ = await purge(session, proxy, {"selector": {"model": "m"}, "mode": "hard"})
+    soft, _ = await purge(session, proxy, {"selector": {"model": "m"}, "mode": "soft"})
+    assert {hard, soft} <= {200, 503}
+    await proxy.house.store.sweep(proxy.house.clock.now())
+    relay.clear()
+    if hard == 200:
+        assert (await ask(client, "old")).cache == "MISS"

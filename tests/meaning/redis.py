@@ -1,6 +1,7 @@
 """Indexes in a real Redis, and the clients that they are given."""
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -13,7 +14,7 @@ from tests.parts import redis as part
 
 def client(server: part.Redis, connections: int = 4, timeout: float = 10.0, **options) -> Redis:
     """As the proxy has it: bounded, waiting, without retries."""
-    where = {"host": "127.0.0.1", "port": server.port} | options
+    where = parse_url(server.url) | options
     pool = BlockingConnectionPool(
         max_connections=connections, timeout=timeout, socket_timeout=timeout, retry=Retry(NoBackoff(), 0), **where
     )

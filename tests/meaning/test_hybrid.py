@@ -24,14 +24,22 @@ def test_the_form_of_the_command():
         "VSIM", "@v", "$q", "KNN", 2, "K", 7, "FILTER", STANDING, "YIELD_SCORE_AS", "meaning",
         "COMBINE", "RRF", 4, "CONSTANT", 60, "WINDOW", 7,
         "LIMIT", 0, 7,
-        "LOAD", 5, "@__key", "@k", "@p", "@x", "@v",
+        "LOAD", 6, "@__key", "@k", "@p", "@x", "@v", "@t",
         "PARAMS", 2, "q", line(1).tobytes(),
     ]  # fmt: skip
 
 
 def answered(number: int, vector, **scores) -> dict:
     name = f"cacheproxy:{{0}}:v:0:{entry_id(key_of(number))}"
-    fields = {"__key": name, "k": key_of(number), "p": P.hex(), "x": str(NOW + 9), "v": vector.tobytes(), **scores}
+    fields = {
+        "__key": name,
+        "k": key_of(number),
+        "p": P.hex(),
+        "x": str(NOW + 9),
+        "v": vector.tobytes(),
+        "t": b"text",
+        **scores,
+    }
     return {k.encode(): v.encode() if isinstance(v, str) else v for k, v in fields.items()}
 
 
@@ -58,7 +66,9 @@ WANTED = [
 
 @pytest.mark.parametrize("shape", [resp2, resp3])
 def test_an_answer_keeps_its_order_and_every_row_proves_itself(shape):
-    assert hybrid.found(shape(ROWS), Hits(P.hex(), line(1), NOW)) == WANTED
+    found = hybrid.found(shape(ROWS), Hits(P.hex(), line(1), NOW))
+    assert found == WANTED
+    assert [near.text for near in found] == ["text"] * 3
     assert hybrid.found(shape([]), Hits(P.hex(), line(1), NOW)) == []
 
 

@@ -206,6 +206,8 @@ async def test_a_build_looks_through_keys_in_small_steps_only(redis, make):
     with redis.monitor() as monitor:
         assert await rebuild(new, refuse, pause=0)
         assert "SCAN" in monitor.names
+        (taken,) = [heard.words for heard in monitor.heard() if heard.name == "SET"]
+        assert (b"NX" in taken, b"PX" in taken) == (True, True)
         assert {*monitor.names} & {"KEYS", "FLUSHALL", "FLUSHDB"} == set()
 
 
@@ -276,6 +278,13 @@ async def test_who_was_overtaken_follows_and_does_not_build_back(redis, make):
     assert await old.remove([key_of(1), key_of(6)]) == 2
     assert await seen(new) == {key_of(number) for number in (0, 2, 3, 4)}
     assert redis.cli("FT.INFO", new.names.alias)[1].decode() == new.names.index
+    for name in names_of(redis):
+        if name.decode().startswith(old.names.rows(old.names.index)):
+            redis.cli("UNLINK", name)
+    for index in new, new, old:
+        await index.sweep(NOW)
+    assert redis.cli("FT._LIST") == [new.names.index.encode()]
+    assert await seen(old) == {key_of(number) for number in (0, 2, 3, 4)}
 
 
 async def test_what_is_removed_while_the_new_is_built_is_gone_from_both(make):

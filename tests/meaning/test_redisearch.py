@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import random
 import re
 import time
 
@@ -10,13 +11,20 @@ import pytest
 
 from cacheproxy.core.fusion import fused
 from cacheproxy.core.key import entry_id
+from cacheproxy.core.model import Identity
+from cacheproxy.core.redis_url import read
 from cacheproxy.errors import Trouble
 from cacheproxy.meaning import redisearch_life, redisearch_schema
+from cacheproxy.meaning.rebuild import rebuild
 from cacheproxy.meaning.redisearch_errors import Missing, told
 from cacheproxy.meaning.redisearch_hits import Hits
+from cacheproxy.meaning.redisearch_schema import Plan
+from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_trouble import trouble
 from tests.contract.index_fixtures import NOW, P, line, row
 from tests.engine.fakes import Notes
+from tests.meaning.redis import index_of
+from tests.redis_fixtures import users
 from tests.rig import until
 from tests.stores.entries import key_of
 
@@ -89,6 +97,8 @@ async def test_nothing_ever_looks_through_all_keys_but_a_rebuild(redis, make):
     with redis.monitor() as monitor:
         index = make()
         await index.search(P, line(1), "words", 5, NOW)
+        first = " ".join(monitor.names)
+        assert "MULTI HSET PEXPIRE EXEC FT.SEARCH UNLINK" in first, "a probe is gone soon, whatever happens"
         await index.add(row(1))
         redis.cli("FT.DROPINDEX", index.names.index)
         await index.search(P, line(1), "words", 5, NOW)
@@ -120,6 +130,50 @@ async def test_prefixes_do_not_meet(make):
     for index, number in (one, 1), (other, 2), (odd, 3):
         assert await keys(index) == [key_of(number)]
         assert await index.remove([key_of(9 - number)]) == 0
+
+
+NEEDED = (
+    "hello client|setinfo client|setname ping multi exec hset hmget pexpireat pexpire exists unlink set get scan"
+    " ft.create ft.search ft.info ft._list ft.dropindex ft.aliasadd ft.aliasupdate"
+)
+"""Every command that the index sends, a rebuild included."""
+
+
+async def test_a_user_who_may_do_no_more_than_is_needed(redis_start, make):
+    commands = " ".join(f"+{command}" for command in NEEDED.split())
+    server = redis_start(acl=[f"user proxy on >pass ~cacheproxy:* -@all {commands}"])
+    login = {"username": "proxy", "password": "pass"}
+    assert {*NEEDED.split()} <= {word[1:] for word in users()[-1].split()} | {"hello"}, "what is recommended"
+    old, new = (make(server=server, client_options=login, algorithm=kind) for kind in ("hnsw", "flat"))
+    await old.add(row(1, text="some words"))
+    await old.add(row(2, expires_at=NOW + 500))
+    assert await rebuild(new, None, pause=0)
+    (found, *_) = await new.search(P, row(1).vector, "words", 5, NOW)
+    assert (found.key, found.by_words) == (key_of(1), 1)
+    assert await new.sweep(NOW + 600) == 1
+    assert await new.remove([key_of(1)]) == 1
+    await old.remove([key_of(1), key_of(2)])
+    for _ in range(3):
+        await new.sweep(NOW)
+    assert server.cli("FT._LIST") == [new.names.index.encode()]
+    refused = make(server=server, client_options=login, under="elsewhere")
+    with pytest.raises(Trouble) as caught:
+        await refused.add(row(1))
+    assert caught.value.kind == "noperm"
+
+
+async def test_the_proxys_own_client_will_do(redis, make):
+    link = Link(read(redis.url), LinkTerms(timeout=10, max_connections=2))
+    index = index_of(link.redis, Plan(Identity("embedder", "1", 4)))
+    await asyncio.gather(*(index.add(row(number, text="some words")) for number in range(50)))
+    assert len(await keys(index, text="words", limit=100)) == 50
+    assert link.connections <= 2
+    redis.cli("FT.DROPINDEX", index.names.index)
+    await eventually(index, {key_of(number) for number in range(50)}, limit=100)
+    assert await index.remove([key_of(1)]) == 1
+    assert await index.sweep(NOW) == 0
+    await index.close()
+    await link.close()
 
 
 # Made by whoever comes first
@@ -337,7 +391,11 @@ def document(number: int, **fields) -> dict:
         "k": key_of(number),
         "x": str(NOW + 9),
     }
-    return {name: value for name, value in {**whole, "d": "0.25", **fields}.items() if value is not ...}
+    return {
+        name: value
+        for name, value in {**whole, "d": "0.25", "t": b"text \xc3\xa9", **fields}.items()
+        if value is not ...
+    }
 
 
 LIES = {
@@ -347,6 +405,7 @@ LIES = {
     "distance that is none": {"d": "far"}, "no number": {"d": "nan"}, "too far": {"d": "2.5"}, "too near": {"d": "-0.5"},
     "endlessly far": {"d": "inf"}, "neither distance nor vector": {"d": ...}, "short vector": {"d": ..., "v": b"1234"},
     "vector as text": {"d": ..., "v": "text" * 4}, "vector of nothing": {"d": ..., "v": bytes(16)},
+    "no question": {"t": ...}, "broken question": {"t": b"\xff"}, "question decoded": {"t": "text"},
     "vector of NaN": {"d": ..., "v": line(math.nan).tobytes()},
 }  # fmt: skip
 
@@ -357,13 +416,14 @@ def test_a_server_that_lies_is_not_believed(lie):
     found = hits.take([document(1, **LIES[lie]), document(3)])
     assert found == [key_of(3)]
     assert hits.similarities == {key_of(3): 0.75}
+    assert hits.texts == {key_of(3): "text \u00e9"}
 
 
 def test_a_vector_tells_the_similarity_where_the_server_gives_no_distance():
     hits = Hits(P.hex(), line(1), NOW)
     assert hits.take([document(1, d=..., v=(line(3, 4) * np.float32(7)).tobytes())]) == [key_of(1)]
     assert hits.similarities[key_of(1)] == pytest.approx(0.6)
-    assert hits.take([document(1, d="0.4")]) == [key_of(1)]
+    assert hits.take([document(1, d="0.5")]) == [key_of(1)]
     assert hits.similarities[key_of(1)] == pytest.approx(0.6), "what was known first stays"
     (near,) = fused([key_of(1)], [], hits.similarities, 5)
     assert near.similarity == pytest.approx(0.6)
@@ -388,6 +448,7 @@ async def test_trouble_says_its_kind_and_nothing_of_the_question(lost, make):
         assert caught.value.kind in ("refused", "reset")
         shown = f"{caught.value} {caught.value!r} {caught.value.__cause__}"
         assert caught.value.__suppress_context__
+        assert caught.value.__cause__ is None, "a library's own words may repeat the command"
         assert all(word not in shown for word in SECRET.split() if len(word) > 3)
 
 
@@ -443,6 +504,29 @@ async def test_words_of_a_question_cannot_say_that_the_index_is_missing(redis, m
     assert journal.counted == []
 
 
+async def test_no_answer_is_anothers_when_calls_are_cancelled(relay, make):
+    """Half of the calls end at some moment of their own, on two slow connections."""
+    index = make(client_options={"port": relay.port, "connections": 2})
+    partitions = [bytes([number]) * 32 for number in range(20)]
+    for number, partition in enumerate(partitions):
+        await index.add(row(number, line(1, number), f"word{number}", partition))
+    relay.delay(0.001, 0.002)
+    dice = random.Random(1)
+    ended = 0
+    for _ in range(20):
+        calls = [asyncio.create_task(index.search(p, line(1), f"word{n}", 5, NOW)) for n, p in enumerate(partitions)]
+        leaving = dice.sample(calls, 10)
+        for call in leaving:
+            asyncio.get_running_loop().call_later(dice.random() * 0.02, call.cancel)
+        await asyncio.wait(calls)
+        for number, call in enumerate(calls):
+            if call.cancelled():
+                ended += 1
+                continue
+            assert [(near.key, near.by_words) for near in call.result()] == [(key_of(number), 1)]
+    assert ended > 20
+
+
 # Sweeping
 
 
@@ -460,6 +544,17 @@ async def test_a_dead_index_is_dropped_when_its_last_row_has_been_gone_for_two_s
     assert redis.cli("FT._LIST") == [new.names.index.encode()]
     await old.add(row(3))
     await eventually(old, {key_of(3)})
+
+
+async def test_an_index_that_is_searched_is_not_dead_though_it_has_no_row(redis, make):
+    """It is the old one's, until the new one is whole."""
+    old, new = make(), make(algorithm="flat")
+    await old.add(row(1))
+    await new.add(row(2))
+    await old.remove([key_of(1)])
+    for _ in range(4):
+        await new.sweep(NOW)
+    assert len(redis.cli("FT._LIST")) == 2
 
 
 async def test_an_index_of_others_is_left_alone(redis, make):

@@ -6,9 +6,9 @@ import pytest
 
 from cacheproxy.core.redis_url import read
 from cacheproxy.stores.redis_link import Link, LinkTerms
-from tests.redis_fixtures import redis, redis_server, redis_start, relay, relay_to
+from tests.redis_fixtures import redis, redis_acl, redis_acl_server, redis_server, redis_start, relay, relay_to
 
-__all__ = ["link_to", "redis", "redis_server", "redis_start", "relay", "relay_to"]
+__all__ = ["link_to", "redis", "redis_acl", "redis_acl_server", "redis_server", "redis_start", "relay", "relay_to"]
 
 PATIENT = 30.0
 """A deadline that a loaded machine does not miss."""

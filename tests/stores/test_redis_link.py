@@ -10,11 +10,13 @@ from cacheproxy.core.redis_url import Topology
 from cacheproxy.errors import ConfigurationError
 from cacheproxy.stores.redis_link import CLUSTER_SHARDS
 from cacheproxy.stores.redis_trouble import trouble
+from tests.examples import OPERATIONS
 from tests.fakes import relay as replies
 from tests.parts import redis as part
 from tests.parts import redis_fleet
 from tests.parts.redis_talk import Line
 from tests.rig import until
+from tests.stores.test_redis_pool import ask_at_random
 
 pytestmark = [
     pytest.mark.redis,
@@ -348,6 +350,23 @@ async def test_a_map_is_learned_though_nobody_waits_for_it(cluster, link_to, rel
     else:
         raise AssertionError("the map was never learned")
     assert slow.opened == 1
+
+
+async def test_cancelled_at_any_moment_in_a_cluster(cluster, link_to):
+    """No answer is another's, no connection is lost, though the map is learned anew meanwhile."""
+    link = link_to(cluster_url(cluster), max_connections=2)
+    dropping = asyncio.ensure_future(drop_often(link))
+    seen = await ask_at_random(link, OPERATIONS // 3)
+    dropping.cancel()
+    assert min(seen["answered"], seen["cancelled"]) > OPERATIONS // 20
+    await until(lambda: link.connections == sum(clients(node) for node in cluster.nodes) <= 6)
+    assert all("0 busy, 0 being made, 0 waiting" in repr(pool) for pool in link._pools)
+
+
+async def drop_often(link) -> None:
+    while True:
+        await asyncio.sleep(0.05)
+        await link.drop()
 
 
 # Life

@@ -1,0 +1,126 @@
+"""Who does what to whom, and from where to where: the order of the words that two texts share. Pure.
+
+A phrase that moved as a whole changes nothing ("in 2020 did …"); two things that changed places do.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cacheproxy.core.lexicon import Word
+
+_BE = frozenset({"is", "are", "was", "were", "be", "been", "being", "get", "gets", "got", "am"})
+_SYMMETRIC = frozenset({
+    "relat", "acquaint", "similar", "marri", "between", "differ", "friend", "equal", "same", "near", "next", "relation",
+    "distanc", "compar", "both", "together", "vs", "versus", "better", "parallel", "adjacent", "cousin", "sibl", "or",
+    "synonym", "neighbor", "neighbour", "colleagu", "twin", "partner", "dat", "engag", "connect", "engaged", "synonymous", "differenc",
+})  # fmt: skip
+_PIVOTS = frozenset({
+    "love", "loves", "loved", "like", "likes", "liked", "need", "needs", "needed", "want", "wants", "wanted", "help",
+    "helps", "helped", "know", "knows", "known", "use", "used", "uses", "ask", "asked", "call", "called", "make", "made",
+    "cause", "causes", "take", "become", "give", "gave", "teach", "include", "consider", "offer", "provide", "better",
+})  # fmt: skip
+"""Verbs of little substance between the one that does and the one that it is done to."""
+_GENDERED = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "hers": "f", "herself": "f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`places`: the words of substance that come once, in order, each with its role; `joined`: roots that stand in a
+    list with the one before; `symmetric`: the text is about two things in whatever order; `genders`: of its pronouns."""
+
+    places: tuple[tuple[str, str], ...]
+    joined: frozenset[str]
+    symmetric: bool
+    genders: str
+
+
+def order(words: Sequence[Word], used: frozenset[int]) -> Order:
+    """The order of what `words` tell of."""
+    places: list[tuple[str, str]] = []
+    joined: set[str] = set()
+    genders: list[str] = []
+    role, be, symmetric = "", False, False
+    for at, word in enumerate(words):
+        text = word.text
+        if text in _GENDERED:
+            genders.append(_GENDERED[text])
+        symmetric |= word.root in _SYMMETRIC or text in _SYMMETRIC
+        found = next((group for guard, group in word.traits if guard == "role"), "")
+        if found:
+            role = found
+        elif text == ".":
+            role, be = "", False
+        elif text in _BE:
+            be = True
+        elif at in used:
+            role = ""
+        elif not word.light or text in _PIVOTS:
+            if role == "by" and be and places and _participle(words, at):
+                places = _active(places, word.root)
+                be = False
+            else:
+                places.append((word.root, "" if role == "and" else role))
+            if role == "and":
+                joined.add(word.root)
+            role = ""
+    seen: dict[str, int] = {}
+    for root, _ in places:
+        seen[root] = seen.get(root, 0) + 1
+    return Order(tuple(p for p in places if seen[p[0]] == 1), frozenset(joined), symmetric, "".join(genders))
+
+
+def _participle(words: Sequence[Word], at: int) -> bool:
+    """Whether the word before the "by" before `at` is a verb in the passive."""
+    for place in range(at - 1, 0, -1):
+        if words[place].text == "by":
+            before = words[place - 1].text
+            return before.endswith(("ed", "en", "wn", "ht", "nt", "ld", "de", "ne", "ung", "um", "id", "lt", "st"))
+    return False
+
+
+def _active(places: list[tuple[str, str]], agent: str) -> list[tuple[str, str]]:
+    """The places of a passive sentence as those of the active one."""
+    *before, verb = places
+    return [(agent, ""), (verb[0], ""), *((root, role) for root, role in before)]
+
+
+def orders_differ(asked: Order, stored: Order) -> str:
+    """Two words that changed places; empty if none did."""
+    if asked.genders != stored.genders and set(asked.genders) == set(stored.genders) == {"m", "f"}:
+        return f"{asked.genders} / {stored.genders}"
+    theirs = {root: (place, role) for place, (root, role) in enumerate(stored.places)}
+    shared = [(root, role, *theirs[root]) for root, role in asked.places if root in theirs]
+    if len(shared) < 2:
+        return ""
+    for root, role, _, other in shared:
+        if {role, other} == {"from", "to"}:
+            return root
+    if asked.symmetric and stored.symmetric:
+        return ""
+    line = [place for _, _, place, _ in shared]
+    if line == sorted(line):
+        return ""
+    together = asked.joined | stored.joined
+    exchanged = _exchanged(shared)
+    if exchanged:
+        return exchanged
+    line = [place for root, _, place, _ in shared if root not in together]
+    return "order" if _falls(line) >= 3 else ""
+
+
+def _exchanged(shared: list[tuple[str, str, int, str]]) -> str:
+    """Neighbours that changed places and roles: "Celsius to Fahrenheit"."""
+    for (one, role, place, theirs), (other, role2, place2, theirs2) in zip(shared, shared[1:], strict=False):
+        if place > place2 and role == theirs2 and role2 == theirs and role != role2:
+            return f"{one} / {other}"
+    return ""
+
+
+def _falls(line: list[int]) -> int:
+    """The length of the longest falling subsequence."""
+    tails: list[int] = []
+    for place in line:
+        at = bisect_left(tails, -place)
+        tails[at : at + 1] = [-place]
+    return len(tails)

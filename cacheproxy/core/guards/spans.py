@@ -1,0 +1,65 @@
+"""What stands in a text word for word: code, quotes, URLs, e-mail addresses. Pure, linear."""
+
+import re
+from dataclasses import dataclass
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_QUOTED = re.compile(r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|«([^»\n]{1,400})»|「([^」\n]{1,400})」|『([^』\n]{1,400})』|《([^》\n]{1,400})》")
+_SINGLE = re.compile(r"(?<![\w'])'([^'\n]{1,200})'(?!\w)")
+_URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`，。）]+|\bwww\.[^\s<>\"'`，。）]+", re.IGNORECASE)
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
+_TRAILING = ".,;:!?)'"
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The spans of a text, each kind as a sorted tuple, and the text with code, URLs and addresses taken out."""
+
+    rest: str
+    code: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    mails: tuple[str, ...] = ()
+
+
+def spans(text: str) -> Spans:
+    """Take `text` apart. What is quoted stays in the rest too."""
+    code: list[str] = []
+    links: list[str] = []
+    mails: list[str] = []
+    if "`" in text:
+        text = _FENCED.sub(lambda found: _kept(code, found.group(1)), text)
+        text = _CODE.sub(lambda found: _kept(code, found.group(1)), text)
+    if "://" in text or "www." in text:
+        text = _URL.sub(lambda found: _kept(links, _link(found.group())), text)
+    if "@" in text:
+        text = _MAIL.sub(lambda found: _kept(mails, found.group().rstrip(".").lower()), text)
+    quotes = [_plain(next(filter(None, found))) for found in _QUOTED.findall(text)] if _has_quotes(text) else []
+    if "'" in text:
+        quotes += [_plain(found) for found in _SINGLE.findall(text)]
+    return Spans(text, *(tuple(sorted(kind)) for kind in (code, quotes, links, mails)))
+
+
+def _kept(kept: list[str], form: str) -> str:
+    """Nothing, after noting `form`."""
+    kept.append(form.strip())
+    return " "
+
+
+def _has_quotes(text: str) -> bool:
+    return any(sign in text for sign in '"“«「『《')
+
+
+def _plain(quoted: str) -> str:
+    """A quoted text in one case, with one space between words and no sign at its end."""
+    return " ".join(quoted.casefold().split()).strip(" .,;:!?")
+
+
+def _link(url: str) -> str:
+    """A URL with its scheme and host in lower case and no trailing sign or slash."""
+    url = url.rstrip(_TRAILING)
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = (rest if mark else url).partition("/")
+    host = host.lower().removeprefix("www.")
+    return host + (slash + path).rstrip("/")

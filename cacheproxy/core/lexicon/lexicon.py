@@ -1,0 +1,164 @@
+"""A language's words in the form in which they are looked up: one `Word` for each, with everything known about it.
+
+A data module writes its lists as text: words are separated by spaces, ``a_b`` is the phrase "a b"; groups are separated
+by ``|`` or by lines; ``name: words`` names a group. Pure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import ModuleType
+
+from cacheproxy.core.lexicon import chinese, english, french, german, japanese, portuguese, shared, spanish
+from cacheproxy.core.lexicon.stems import stem
+
+_REMEMBERED = 32_768
+_Groups = dict[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What is known of a word. Of what is a set, most words have nothing.
+
+    `root`: the name of its family. `light`: it carries no subject of its own; `weak`:
+    it adds little to one. `denies`: "not" and the like, or a word
+    with "not" in it ("illegal"; then `root` is that of the rest); `doubts`: may say "not" or not ("trouble"). `poles`:
+    opposites that it is one side of, with the side. `kin`: groups of synonyms it is in. `traits`: guards' own groups,
+    as ``guard:group``. `number`: its value as a number, ``x`` in front of a multiplier, ``#`` in front of an ordinal.
+    """
+
+    text: str
+    root: str
+    light: bool = False
+    weak: bool = False
+    denies: bool = False
+    doubts: bool = False
+    poles: tuple[tuple[int, bool], ...] = ()
+    kin: frozenset[int] = frozenset()
+    traits: tuple[tuple[str, str], ...] = ()
+    number: str = ""
+
+
+class Lexicon:
+    """The words of one language."""
+
+    def __init__(self, language: str, data: ModuleType) -> None:
+        self.language = language
+        self.phrases: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        self._light = self._set(data, "STOP")
+        self.common = frozenset(word for word in (self._light | self._set(data, "NEGATORS")) if "_" not in word)
+        self._weak = self._set(data, "WEAK")
+        self._denies = self._set(data, "NEGATORS")
+        self._rest = {word: rest for line in _groups(data, "NEGATIVES") for word, rest in [_named(line)]}
+        self._doubts = self._set(data, "SOFT")
+        self._forms = {
+            self._add(word): stem(line.split()[0], language)
+            for line in _groups(data, "FORMS")
+            for word in line.split()
+        }
+        self._poles = self._opposites(data)
+        self._kin: dict[str, set[int]] = defaultdict(set)
+        for number, line in enumerate(_groups(data, "SYNONYMS")):
+            for word in line.split():
+                self._add(word)
+                self._kin[self._root(word)].add(number)
+        self._numbers = self._values(data)
+        self._traits = self._all_traits(data)
+        for listed in self.phrases.values():
+            listed.sort(key=lambda phrase: -len(phrase[0]))
+        self.cut = self._cut() if language in {"zh", "ja"} else ()
+        self.word = lru_cache(_REMEMBERED)(self._word)
+
+    def _root(self, word: str) -> str:
+        return self._forms.get(word) or stem(word, self.language)
+
+    def _add(self, word: str) -> str:
+        """Note a phrase; `word` itself."""
+        first, *rest = word.split("_")
+        known = (tuple(rest), word)
+        if rest and known not in self.phrases[first]:
+            self.phrases[first].append(known)
+        return word
+
+    def _set(self, data: ModuleType, name: str) -> frozenset[str]:
+        return frozenset(self._add(word) for word in getattr(data, name, "").split())
+
+    def _opposites(self, data: ModuleType) -> dict[str, list[tuple[int, bool]]]:
+        found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+        for number, line in enumerate(_groups(data, "OPPOSITES")):
+            for side, words in enumerate(line.split("/")):
+                for word in words.split():
+                    for name in {self._add(word), self._root(word)}:
+                        found[name].append((number, bool(side)))
+        return found
+
+    def _values(self, data: ModuleType) -> dict[str, str]:
+        found = {}
+        for word in getattr(data, "NUMBERS", "").split():
+            name, value = word.rsplit(":", 1)
+            found[self._add(name)] = value
+        for word in getattr(data, "ORDINALS", "").split():
+            name, value = word.rsplit(":", 1)
+            found[self._add(name)] = "#" + value
+        return found
+
+    def _all_traits(self, data: ModuleType) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for guard, name in _TRAITS:
+            for line in (*_groups(shared, name), *_groups(data, name)):
+                group, words = _named(line)
+                for word in {group, *words.split()} if name in {"LANGUAGES", "FORMATS"} else words.split():
+                    if (guard, group) not in found[word]:
+                        found[self._add(word)].append((guard, group))
+        for name, guard in (("MONTHS", "month"), ("WEEKDAYS", "weekday")):
+            for number, line in enumerate(getattr(data, name, "").split("|"), 1):
+                for word in line.split():
+                    found[self._add(word)].append((guard, str(number)))
+        return found
+
+    def _cut(self) -> tuple[str, ...]:
+        """Every listed word, longest first: what a text without spaces is cut into."""
+        listed = {*self._light, *self._denies, *self._rest, *self._doubts, *self._poles, *self._kin, *self._numbers}
+        return tuple(sorted((w for w in {*listed, *self._traits} if not w.isascii()), key=lambda w: (-len(w), w)))
+
+    def _word(self, text: str) -> Word:
+        """What is known of `text`, a word in lower case or a phrase joined by ``_``."""
+        rest = self._rest.get(text)
+        root = self._root(rest or text)
+        poles = self._poles.get(text) or (() if rest else self._poles.get(root, ()))
+        known = tuple(self._traits.get(text, ()))
+        light = text in self._light or any(guard in _LIGHT for guard, _ in known)
+        return Word(
+            text, root, light and not rest, text in self._weak, text in self._denies or bool(rest), text in self._doubts or root in self._doubts,
+            tuple(poles), frozenset(self._kin.get(root, ())), known,
+            self._numbers.get(text, ""),
+        )  # fmt: skip
+
+
+_LIGHT = frozenset({"ask", "amount", "aspect", "role"})
+_TRAITS = (
+    ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("time", "TIMES"), ("unit", "UNITS"),
+    ("language", "LANGUAGES"), ("format", "FORMATS"), ("role", "ROLES"),
+)  # fmt: skip
+
+
+def _groups(data: ModuleType, name: str) -> Iterator[str]:
+    """The groups of a list, each as its text."""
+    for line in getattr(data, name, "").replace("|", "\n").splitlines():
+        if line.strip():
+            yield line.strip()
+
+
+def _named(group: str) -> tuple[str, str]:
+    """A group's name and its words."""
+    name, _, words = group.partition(":")
+    return name.strip(), words.strip()
+
+
+LEXICONS = {
+    "en": Lexicon("en", english), "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese),
+    "pt": Lexicon("pt", portuguese), "es": Lexicon("es", spanish), "de": Lexicon("de", german),
+    "fr": Lexicon("fr", french),
+}  # fmt: skip
+ENGLISH = LEXICONS["en"]

@@ -1,0 +1,108 @@
+"""Few connections and many requests: a wait that is bounded, never an error, and never one connection more (B66)."""
+
+import asyncio
+
+import pytest
+
+from tests.faults.load import ask, burst, caches, hits_back
+from tests.rig import until
+
+pytestmark = pytest.mark.redis
+
+FORBIDDEN = ("KEYS", "FLUSHALL", "FLUSHDB", "SCAN")
+KNOWN = [f"known {n}" for n in range(20)]
+
+
+class Watch:
+    """How many connections there were at most, looked at all the time."""
+
+    def __init__(self, count) -> None:
+        self.most = 0
+        self._count = count
+        self._task = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            self.most = max(self.most, self._count())
+            await asyncio.sleep(0.001)
+
+    def stop(self) -> int:
+        self._task.cancel()
+        return self.most
+
+
+def mixed(count: int, name: str) -> list[str]:
+    return [KNOWN[n % len(KNOWN)] if n % 2 else f"{name} {n}" for n in range(count)]
+
+
+def ours(server) -> int:
+    """Connections that the server says are ours."""
+    return bytes(server.cli("CLIENT", "LIST")).count(b"name=cacheproxy")
+
+
+async def test_three_hundred_at_once_on_two_connections(sharing, relay, redis):
+    [proxy], [client] = await sharing(relay.url, 1, redis__max_connections=2)
+    await burst([client], KNOWN)
+    watch = Watch(lambda: relay.open)
+    for time in range(3):
+        answers = await burst([client], mixed(300, f"time {time}"), width=300)
+        assert caches(answers) == {"HIT": 150, "MISS": 150}
+        assert ours(redis) <= 2
+    assert watch.stop() <= 2
+    assert relay.opened <= 2, "the same ones all the time"
+    assert proxy.house.storage.shared.link.connections <= 2
+
+
+async def test_four_proxies_have_four_times_as_many(sharing, relay, redis):
+    proxies, clients = await sharing(relay.url, 4, redis__max_connections=2)
+    await burst(clients[:1], KNOWN)
+    watch = Watch(lambda: relay.open)
+    answers = await burst(clients, mixed(300, "new"), width=300)
+    assert caches(answers) == {"HIT": 150, "MISS": 150}
+    assert 4 <= watch.stop() <= 8
+    assert ours(redis) <= 8
+    assert relay.opened <= 8
+
+
+async def test_a_server_that_takes_few_clients(sharing, own_redis, relay_to):
+    """Whoever gets no connection goes on without; whoever has one goes on with it."""
+    server = own_redis()
+    relay = relay_to(server.address)
+    server.cli("CONFIG", "SET", "maxclients", 2)
+    _, clients = await sharing(relay.url, 4, redis__max_connections=2, redis__timeout="250ms")
+    assert len(await burst(clients, mixed(300, "new"), width=100)) == 300
+    server.cli("CONFIG", "SET", "maxclients", 100)
+    await hits_back(clients, KNOWN[0])
+    assert relay.open <= 8
+
+
+async def test_one_round_trip_a_lookup_and_no_command_that_looks_at_everything(sharing, relay, redis):
+    _, [client] = await sharing(relay.url, 1)
+    await burst([client], KNOWN, width=1)
+    await ask(client, KNOWN[0])
+    with redis.monitor() as monitor:
+        relay.commands.clear()
+        before = relay.round_trips
+        for prompt in KNOWN:
+            assert (await ask(client, prompt)).cache == "HIT"
+        assert relay.round_trips - before == len(KNOWN)
+        assert dict(relay.commands) == {"MGET": len(KNOWN)}
+        before = relay.round_trips
+        assert (await ask(client, "a new one")).cache == "MISS"
+        assert relay.round_trips - before == 2
+        await burst([client], mixed(200, "new"))
+        assert not set(monitor.names) & set(FORBIDDEN)
+        assert {heard.name for heard in monitor.heard() if heard.source != "lua"} == {"MGET", "EVALSHA"}
+
+
+async def test_connections_lost_one_by_one_do_not_add_up(sharing, relay):
+    """No growth over time: each that is lost is replaced, and none is forgotten."""
+    [proxy], [client] = await sharing(relay.url, 1, redis__max_connections=2)
+    await burst([client], KNOWN)
+    for time in range(10):
+        relay.reset()
+        await until(lambda: relay.open == 0, what="the end of the connections")
+        await burst([client], mixed(40, f"time {time}"))
+        await hits_back([client], KNOWN[0])
+        assert relay.open <= 2
+    assert proxy.house.storage.shared.link.connections <= 2
