@@ -11,10 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cacheproxy.core import codec, controls, explanation, fields, freshness, key, policy, splice, usage
+from cacheproxy.core import canonical, codec, controls, explanation, fields, freshness, key, policy, splice, usage
 from cacheproxy.core.model import Endpoint, Entry, Fields
 from cacheproxy.core.outcome import Reason
-from cacheproxy.core.rules import Mode, Share
+from cacheproxy.core.question import question
+from cacheproxy.core.rules import Mode, Reach, Share
 from cacheproxy.core.survey import place, survey
 from cacheproxy.engine.binder import Binder, wishes_of
 from cacheproxy.engine.bound import Bound, Head, Unbound
@@ -108,9 +109,24 @@ def _bound(settings: Settings, bound: Bound, *, lasting: bool) -> dict[str, Any]
         "inputs": [key.entry_id(item.key) for item in bound.items] if len(bound.items) > 1 else [],
         "exact": _exact(settings, bound),
         "keep": _keep(settings, bound),
-        "semantic": {"serves": False, "why": "this version has no semantic layer"},
+        "semantic": _semantic(settings, bound, ignored),
         "stored": [_stored(settings, bound, name) for name in _names(bound)],
     }
+
+
+def _semantic(settings: Settings, bound: Bound, ignored: canonical.Ignored) -> dict[str, Any]:
+    """Whether a like question is looked for, and from which similarity on; what is found only a proxy knows."""
+    reach = settings.semantic.mode
+    if bound.settled.semantic is False or (reach is Reach.OFF and not bound.settled.semantic):
+        return {"serves": False, "why": "the semantic layer is off for this request (`semantic.mode` or a rule)"}
+    found = question(bound.ask.endpoint, bound.body, ignored)
+    if isinstance(found, Reason):
+        return _no(found)
+    told = settings.semantic.threshold if bound.settled.threshold is None else bound.settled.threshold
+    threshold = max(told, bound.controls.semantic or 0.0)
+    if threshold > 1:
+        return {"serves": False, "why": "the request says `X-Cache-Semantic: off`"}
+    return {"serves": reach is not Reach.SHADOW, "question": found.text, "threshold": threshold}
 
 
 def _names(bound: Bound) -> list[bytes]:

@@ -84,3 +84,28 @@ def test_what_layer_one_changes_and_leaves():
 def test_hints_are_shown_where_they_are_sent():
     added = told(prefix__hints__cache_salt=True)["forwarded"]["body"]["added"]
     assert [line.partition(":")[0] for line in added] == ['"cache_salt"']
+
+
+@pytest.mark.parametrize(
+    ("flags", "headers", "wanted"),
+    [
+        ({}, [], {"serves": False}),
+        ({"semantic.mode": "on"}, [], {"serves": True, "question": "Hello?", "threshold": 0.92}),
+        ({"semantic.mode": "shadow"}, [], {"serves": False, "question": "Hello?"}),
+        ({"semantic.mode": "on"}, ["X-Cache-Semantic: 0.95"], {"serves": True, "threshold": 0.95}),
+        ({"semantic.mode": "on"}, ["X-Cache-Semantic: off"], {"serves": False}),
+        ({"rules": [{"set": {"semantic": True, "threshold": 0.97}}]}, [], {"serves": True, "threshold": 0.97}),
+    ],
+)
+def test_whether_a_like_question_may_answer(flags, headers, wanted):
+    settings = resolve({"upstreams": ["http://b"], "store.data_dir": "none", **flags}, None, {}).settings
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
+    told = explain(settings, "POST", "/v1/chat/completions", headers, json.dumps(body).encode())["semantic"]
+    assert {name: told[name] for name in wanted} == wanted
+
+
+def test_why_a_request_has_no_question():
+    settings = resolve({"upstreams": ["http://b"], "semantic.mode": "on", "store.data_dir": "none"}, None, {}).settings
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}], "tools": [{"type": "function"}]}
+    told = explain(settings, "POST", "/v1/chat/completions", [], json.dumps(body).encode())["semantic"]
+    assert told["reason"] == "not_a_question"

@@ -32,19 +32,31 @@ def decode(line: bytes) -> Notice | None:
     """What a line says; None if it cannot be read, or says what this version does not know."""
     try:
         told = orjson.loads(line)
-        now, everything = told["now"], told["everything"]
-        values = dict(told["selector"])
-        sets = {name: frozenset(map(_text, values.pop(name))) for name in _SETS if name in values}
+        now, everything = told.pop("now"), told.pop("everything")
+        values = dict(told.pop("selector"))
+        sets = {name: _names(values.pop(name)) for name in _SETS if name in values}
         texts = {name: _text(values.pop(name)) for name in ("model", "namespace") if name in values}
-        age = float(values.pop("older_than")) if "older_than" in values else None
-        if values or type(everything) is not bool:
+        age = _number(values.pop("older_than")) if "older_than" in values else None
+        if told or values or type(everything) is not bool:
             return None
-        return Notice(Selector(**sets, **texts, older_than=age, everything=everything), float(now))  # type: ignore[arg-type] # each was read as its field's type
-    except (ValueError, KeyError, TypeError):
+        return Notice(Selector(**sets, **texts, older_than=age, everything=everything), _number(now))  # type: ignore[arg-type] # each was read as its field's type
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _names(value: object) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return frozenset(map(_text, value))
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
+
+
+def _number(value: object) -> float:
+    if type(value) not in (int, float):
+        raise TypeError(value)
+    return float(value)  # type: ignore[arg-type] # just looked at

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from cacheproxy.core.affinity import Policy
 from cacheproxy.core.prefix import Clock, Ids, Unit
-from cacheproxy.core.rules import Mode, Share
+from cacheproxy.core.rules import Mode, Reach, Share
 from cacheproxy.core.texts import Action
 from cacheproxy.schema.kinds import read_duration, read_pace, read_size
 from cacheproxy.schema.settings import Settings
@@ -49,7 +49,7 @@ def _kind(field: Any) -> str:
     for reader, words in _READERS.items():
         if reader in validators:
             return words
-    for listed in (Mode, Share, Clock, Unit, Ids, Action, Policy):
+    for listed in (Mode, Reach, Share, Clock, Unit, Ids, Action, Policy):
         if listed.__name__ in text:
             return " or ".join(f"`{word.value}`" for word in listed)
     if "Literal" in text:

@@ -72,21 +72,11 @@ class Wire(AbstractConnection):
                     await self._demand_primary()
                 for callback in [made for reference in self._connect_callbacks if (made := reference())]:
                     await callback(self)
-        except TimeoutError as error:
+        except BaseException as error:
             self.abort()
-            raise SlowError("connecting took too long") from error
-        except OSError as error:
-            self.abort()
-            raise BrokenError("cannot connect") from error
-        except (RedisError, Trouble):
-            self.abort()
-            raise
-        except Exception as error:
-            self.abort()
-            raise InvalidResponse("not Redis's protocol") from error
-        except BaseException:
-            self.abort()
-            raise
+            if (meant := _meant(error)) is error:
+                raise
+            raise meant from error
         finally:
             self.socket_timeout = patience
 
@@ -143,15 +133,11 @@ class Wire(AbstractConnection):
             async with asyncio.timeout(self.socket_timeout):
                 self._writer.writelines(pieces)
                 await self._writer.drain()
-        except TimeoutError as error:
+        except BaseException as error:
             self.abort()
-            raise SlowError("writing took too long") from error
-        except OSError as error:
-            self.abort()
-            raise BrokenError("cannot write") from error
-        except BaseException:
-            self.abort()
-            raise
+            if (meant := _meant(error)) is error:
+                raise
+            raise meant from error
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
         try:
@@ -161,3 +147,14 @@ class Wire(AbstractConnection):
             raise
         self._owed -= 1
         return response
+
+
+def _meant(error: BaseException) -> BaseException:
+    """The exception of redis-py's that a failure is; its own, ours and a cancellation are themselves."""
+    if isinstance(error, RedisError | Trouble) or not isinstance(error, Exception):
+        return error
+    if isinstance(error, TimeoutError):
+        return SlowError("it took too long")
+    return (
+        BrokenError("the connection failed") if isinstance(error, OSError) else InvalidResponse("not Redis's protocol")
+    )

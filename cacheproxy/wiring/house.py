@@ -33,7 +33,7 @@ class House:
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         """`embedder`: in place of the one that the settings name."""
         self.settings = settings
-        self.embedder = embedder
+        self.embedder = embedder or (meaning.embedder(settings) if meaning.is_wanted(settings) else None)
         self.telemetry = Telemetry()
         self.clock: Clock = SystemClock()
         limits = settings.limits

@@ -3,9 +3,11 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
+from cacheproxy.core.model import Identity
 from cacheproxy.core.redis_url import Topology
 from cacheproxy.core.rules import Reach
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
+from cacheproxy.errors import ConfigurationError
 from cacheproxy.ports import Embedder, VectorIndex
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
@@ -22,6 +24,22 @@ ALONE = "each proxy finds by meaning what it has learnt itself; answers are shar
 def is_wanted(settings: Settings) -> bool:
     """Whether any request could be answered by meaning."""
     return settings.semantic.mode is not Reach.OFF or any(rule.set.semantic for rule in settings.rules)
+
+
+def embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name. Raises `ConfigurationError`."""
+    told = settings.semantic
+    if told.url is None:
+        raise ConfigurationError("`semantic.mode` needs `semantic.url`, where questions are embedded")
+    try:
+        from cacheproxy.meaning.remote import Remote
+    except ImportError:
+        raise ConfigurationError("`semantic.mode` needs the extra: pip install 'cacheproxy[semantic]'") from None
+
+    return Remote(
+        told.url, Identity(told.model, "", told.dimensions, prefix=told.prefix),
+        api_key=told.api_key.get_secret_value() if told.api_key else None, most_chars=told.most_characters,
+    )  # fmt: skip
 
 
 def put_together(settings: Settings, embedder: Embedder, shared: "Shared | None", telemetry: Telemetry) -> Meaning:

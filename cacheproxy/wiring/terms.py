@@ -3,6 +3,7 @@
 from cacheproxy.core import canonical, key, prefix, rules
 from cacheproxy.core.expressions import compiled
 from cacheproxy.core.freshness import Allowance
+from cacheproxy.core.likeness import Guard
 from cacheproxy.core.rules import Match, Rule, Settled
 from cacheproxy.core.texts import Pattern
 from cacheproxy.engine.binder import Terms
@@ -88,7 +89,7 @@ def hints(settings: Settings, secret: bytes) -> Hints:
 def matching(settings: Settings) -> Matching:
     """What holds for answers by meaning."""
     told = settings.semantic
-    return Matching(told.mode, told.threshold, frozenset(told.guards), told.candidates)
+    return Matching(told.mode, told.threshold, frozenset(map(Guard, told.guards)), told.candidates)
 
 
 def keeping(settings: Settings) -> Keeping:

@@ -50,7 +50,9 @@ def version_of(answer: Answer, prompt: str, *, key: str = "A", model: str = "m")
     return int(version)
 
 
-async def ask(client: Client, prompt: str, *, stream: bool = False, key: str = "A", model: str = "m", **headers) -> Answer:
+async def ask(
+    client: Client, prompt: str, *, stream: bool = False, key: str = "A", model: str = "m", **headers
+) -> Answer:
     """Ask one question; the answer is the right one, of whatever version."""
     body = {"model": model, "messages": [{"role": "user", "content": prompt}], **({"stream": True} if stream else {})}
     answer = await client.send(body, key=key, **headers)
@@ -98,7 +100,9 @@ async def hits_back(clients: list[Client], prompt: str) -> float:
     return max([await within(lambda client=client: is_hit(client, prompt), "a hit") for client in clients])
 
 
-async def purge(session: aiohttp.ClientSession, proxy: rig.InProcess | rig.Process, order: dict | None = None, **selector):
+async def purge(
+    session: aiohttp.ClientSession, proxy: rig.InProcess | rig.Process, order: dict | None = None, **selector
+):
     """Order a purge of what `selector` says; the status and what was told."""
     document = order or ({"selector": selector} if selector else EVERYTHING)
     async with session.post(proxy.admin + "/admin/purge", data=json.dumps(document)) as answer:

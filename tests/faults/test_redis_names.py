@@ -54,6 +54,7 @@ async def test_a_purge_by_such_a_name_means_that_name(sharing, redis, session):
     assert [(await ask(clients[0], "x", **name)).cache for name in names] == ["HIT", "HIT", "MISS"]
 
 
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # the test's own client
 async def test_no_key_metric_header_or_log_line_has_a_word_of_a_request(spawn, redis, session, telling):
     """B14: a prompt of 2 MiB, with everything that is logged, and Redis in trouble too."""
     processes = [await spawn("--redis-url", redis.url, "--log-level", "debug", "--data-dir", "none") for _ in range(2)]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.faults.load import ask, burst, caches, hits_back
+from tests.faults.load import ask, burst, caches, hits_back, troubles
 from tests.rig import until
 
 pytestmark = pytest.mark.redis
@@ -54,7 +54,7 @@ async def test_three_hundred_at_once_on_two_connections(sharing, relay, redis):
 
 
 async def test_four_proxies_have_four_times_as_many(sharing, relay, redis):
-    proxies, clients = await sharing(relay.url, 4, redis__max_connections=2)
+    _, clients = await sharing(relay.url, 4, redis__max_connections=2)
     await burst(clients[:1], KNOWN)
     watch = Watch(lambda: relay.open)
     answers = await burst(clients, mixed(300, "new"), width=300)
@@ -64,15 +64,24 @@ async def test_four_proxies_have_four_times_as_many(sharing, relay, redis):
     assert relay.opened <= 8
 
 
-async def test_a_server_that_takes_few_clients(sharing, own_redis, relay_to):
+def server_info(line, name: str) -> str:
+    told = bytes(line.call("INFO", "everything")).decode()
+    return next(said.partition(":")[2] for said in told.splitlines() if said.startswith(f"{name}:"))
+
+
+async def test_a_server_that_takes_few_clients(sharing, own_redis, relay_to, session):
     """Whoever gets no connection goes on without; whoever has one goes on with it."""
     server = own_redis()
     relay = relay_to(server.address)
-    server.cli("CONFIG", "SET", "maxclients", 2)
-    _, clients = await sharing(relay.url, 4, redis__max_connections=2, redis__timeout="250ms")
-    assert len(await burst(clients, mixed(300, "new"), width=100)) == 300
-    server.cli("CONFIG", "SET", "maxclients", 100)
-    await hits_back(clients, KNOWN[0])
+    with server.line() as line:  # one of the few
+        line.call("CONFIG", "SET", "maxclients", 3)
+        proxies, clients = await sharing(relay.url, 4, redis__max_connections=2, redis__timeout="250ms")
+        assert len(await burst(clients, mixed(300, "new"), width=100)) == 300
+        assert int(server_info(line, "rejected_connections")) > 0
+        refused = [(await troubles(session, proxy)).get("redis (read)", {}) for proxy in proxies]
+        assert any("refused" in counted for counted in refused)
+        line.call("CONFIG", "SET", "maxclients", 100)
+        await hits_back(clients, KNOWN[0])
     assert relay.open <= 8
 
 
@@ -92,7 +101,8 @@ async def test_one_round_trip_a_lookup_and_no_command_that_looks_at_everything(s
         assert relay.round_trips - before == 2
         await burst([client], mixed(200, "new"))
         assert not set(monitor.names) & set(FORBIDDEN)
-        assert {heard.name for heard in monitor.heard() if heard.source != "lua"} == {"MGET", "EVALSHA"}
+        said = {heard.name for heard in monitor.heard() if heard.source != "lua"}
+        assert said - {"HELLO", "CLIENT", "INFO"} == {"MGET", "EVALSHA"}  # those: where a connection was made
 
 
 async def test_connections_lost_one_by_one_do_not_add_up(sharing, relay):

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from tests.fakes.backend import Exchange, plain
+from tests.fakes.backend import Exchange
 from tests.faults.load import ask, purge, version_of, within
 from tests.proxy.test_embeddings import asked, embed, told
-from tests.rig import Client, until
+from tests.rig import Client
 
 pytestmark = pytest.mark.redis
 

@@ -84,6 +84,40 @@ async def test_one_deadline_holds_for_the_whole_handshake(relay, link_to):
     assert await link.redis.get("k") is None
 
 
+async def test_a_handshake_may_take_longer_than_an_answer(relay, link_to):
+    link = link_to(relay.url, 0.03)
+    relay.delay(0.1, ways=[replies.DOWN])
+    wire = await link.redis.connection_pool.get_connection()
+    await link.redis.connection_pool.release(wire)
+    assert link.connections == 1
+    assert await kind_of(link.redis.get("k")) == "timeout"
+
+
+async def test_a_connection_that_is_given_to_one_who_leaves_goes_to_the_next(redis, link_to):
+    link = link_to(redis.url, max_connections=1)
+    pool = link.redis.connection_pool
+    wire = await pool.get_connection()
+    leaves, next_one = (asyncio.ensure_future(pool.get_connection()) for _ in range(2))
+    await asyncio.sleep(0)
+    await pool.release(wire)
+    leaves.cancel()
+    assert await next_one is wire
+    assert leaves.cancelled()
+    await pool.release(wire)
+    assert repr(pool).startswith("<Pool 1 idle, 0 busy")
+
+
+async def test_who_waits_gets_another_in_place_of_one_that_broke(redis, link_to):
+    link = link_to(redis.url, max_connections=1)
+    pool = link.redis.connection_pool
+    wire = await pool.get_connection()
+    waits = asyncio.ensure_future(link.redis.get("k"))
+    await asyncio.sleep(0)
+    wire.abort()
+    await pool.release(wire)
+    assert await waits is None
+
+
 @pytest.mark.parametrize("steps", range(1, 7))
 async def test_a_handshake_that_breaks_off_anywhere(redis, relay, link_to, steps):
     """A half-made connection is nobody's: neither without its login nor in the wrong database."""
@@ -147,7 +181,7 @@ async def test_dropped_connections_are_not_used_again_and_not_disturbed(redis, r
 async def test_an_answer_that_cannot_be_used_leaves_none_behind(redis, relay, link_to):
     """What comes after it on that connection is not the next caller's."""
     link = link_to(relay.url, max_connections=1)
-    redis.cli("MSET", "a", "of a", "b", "of b")
+    redis.cli("SET", "a", "of a")
     plain = link.redis.response_callbacks.get("GET")
 
     def refuse(_: object, **__: object) -> None:
@@ -155,10 +189,13 @@ async def test_an_answer_that_cannot_be_used_leaves_none_behind(redis, relay, li
 
     link.redis.set_response_callback("GET", refuse)
     pipeline = link.redis.pipeline(transaction=False)
-    pipeline.get("a").get("b")
+    pipeline.get("a").execute_command("BLPOP", "list", 0)  # whose answer comes later
     assert await kind_of(pipeline.execute()) == "protocol"
     link.redis.response_callbacks.pop("GET") if plain is None else link.redis.set_response_callback("GET", plain)
-    assert await link.redis.get("a") == b"of a"
+    asked = asyncio.ensure_future(link.redis.get("a"))
+    await until(lambda: relay.commands["GET"] == 2)
+    redis.cli("RPUSH", "list", "x")
+    assert await asked == b"of a"
     assert relay.opened == 2
 
 

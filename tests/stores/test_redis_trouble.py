@@ -119,6 +119,25 @@ async def test_a_full_pool(relay, link_to):
 
 
 @pytest.mark.redis
+async def test_nobody_answers_while_a_connection_is_made(relay, link_to):
+    link = link_to(relay.url, max_connections=1)
+    link.redis.connection_pool.patience = OVER
+    relay.freeze()
+    assert (await failed(link)).kind == "timeout"
+
+
+@pytest.mark.redis
+async def test_what_is_not_taken(relay, link_to):
+    """More than the buffers on the way hold."""
+    link = link_to(relay.url, OVER, max_connections=1)
+    await link.redis.ping()
+    relay.freeze()
+    assert (await failed(link, "SET", SECRET, b"x" * 50_000_000)).kind == "timeout"
+    relay.clear()
+    assert await link.redis.get(SECRET) is None
+
+
+@pytest.mark.redis
 async def test_tls(redis_start, relay, link_to, monkeypatch):
     made = part.certificates()
     server = redis_start(search=False, tls="mutual")
