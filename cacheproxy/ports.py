@@ -31,6 +31,7 @@ class Kept(Enum):
 
     YES = "yes"
     OUTRUN = "outrun"  # by a removal, which `Removals` knows by now; it may or may not mean this entry
+    TOO_LARGE = "too_large"  # for this store; an older entry of the key is gone
     TROUBLE = "trouble"  # it is not certain that the store took it
 
 

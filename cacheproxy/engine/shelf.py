@@ -16,6 +16,9 @@ ATTEMPTS = 5
 """How often an entry is put that removals outrun which do not mean it."""
 
 
+_REFUSALS = {Kept.YES: None, Kept.TOO_LARGE: Reason.TOO_LARGE, Kept.TROUBLE: Reason.STORE_TROUBLE}
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """When a look began: the removals that were settled, and the time of the monotonic clock."""
@@ -78,7 +81,7 @@ class Shelf:
                 return Reason.PURGED
             kept = await self._store.put(entry, self._removals.epoch)
             if kept is not Kept.OUTRUN:
-                return None if kept is Kept.YES else Reason.STORE_TROUBLE
+                return _REFUSALS[kept]
         return Reason.STORE_TROUBLE
 
 

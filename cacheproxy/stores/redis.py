@@ -85,13 +85,15 @@ class RedisStore:
 
     async def _entry(self, name: bytes, value: bytes | None) -> Entry | None:
         """The entry in `value`; None if it is damaged or of another generation. Raises `Trouble` if it is of another
-        key: then somebody else's reply was read."""
+        key: then somebody else's reply was read, or something else was written there."""
         if value is None or value[:GENERATION_BYTES] != self._epochs.generation:
             return None
         stored = value[GENERATION_BYTES:]
         entry = await _aside(len(stored), lambda: codec.decode(stored, name))
-        if entry is None and codec.key_in(stored) not in (None, name):
-            raise await self._calls.distrust("the value of another key")
+        if entry is None and (other := codec.key_in(stored)) not in (None, name) and codec.decode(stored, other):
+            trouble = await self._calls.distrust("the value of another key")
+            await self._calls.run("UNLINK", self._keys.entry(name))  # lest every lookup end here
+            raise trouble
         return entry
 
     async def _write(self, given: list[tuple[Entry, bytes]]) -> list[Kept]:
@@ -108,7 +110,7 @@ class RedisStore:
         if len(value) > LARGEST:
             # The older answer of this key must not outlive the newer one that cannot be kept.
             await self._calls.run("UNLINK", self._keys.entry(entry.key))
-            return Kept.YES
+            return Kept.TOO_LARGE
         names = [self._keys.head(shard), self._keys.entry(entry.key)]
         reply = await self._calls.script(PUT, names, head, value, _expiry(entry))
         if reply == 1:

@@ -102,11 +102,11 @@ async def test_no_similarity_is_greater_than_1(index_make):
     """Rounding could make it so."""
     dice = np.random.default_rng(1)
     index = index_make(dim=50)
-    for number in range(200):
+    for number in range(80):
         vector = dice.standard_normal(50)
         await index.add(row(number, vector))
         for asked in vector, -vector:
-            assert all(-1.0 <= near.similarity <= 1.0 for near in await index.search(P, asked, "", 200, NOW))
+            assert all(-1.0 <= near.similarity <= 1.0 for near in await index.search(P, asked, "", 3, NOW))
 
 
 DEGENERATE = {
