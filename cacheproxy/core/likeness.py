@@ -69,6 +69,7 @@ class Features:
     order: _direction.Order
     substance: dict[str, Word]
     roots: frozenset[str]
+    kin: frozenset[int]
     plain: frozenset[str]
 
 
@@ -89,7 +90,7 @@ def prepare(text: str) -> Features:
         language, sure, spans, quantities, dates, tokens.codes, tokens.names, _denial.denial(words),
         _polarity.poles(words), _traits.traits(words), _direction.order(words, used),
         _substance.substance(words, used), frozenset(word.root for word in words),
-        frozenset(tokens.words),
+        frozenset(group for word in words for group in word.kin), frozenset(tokens.words),
     )  # fmt: skip
 
 
@@ -143,11 +144,20 @@ class _Pair:
         """What of either has no counterpart; found when first asked for."""
         if self._rest is None:
             a, b = self.asked, self.stored
-            found = _substance.rest(a.substance, b.substance, (a.roots, b.roots))
-            if (a.denial.said or a.denial.doubtful) and (b.denial.said or b.denial.doubtful):
-                found = found.without_doubts()
+            found = _substance.rest(
+                _substance.Side(a.substance, a.roots, a.kin, a.plain), _substance.Side(b.substance, b.roots, b.kin, b.plain)
+            )
+            if (a.denial.said or a.denial.doubts) and (b.denial.said or b.denial.doubts):
+                found = found.without(a.denial.doubts | b.denial.doubts)
             self._rest = found
         return self._rest
+
+
+    @property
+    def shared(self) -> int:
+        """How many words of substance both have."""
+        a, b = self.asked.substance, self.stored.substance
+        return min(len(a) - len(self.rest.asked), len(b) - len(self.rest.stored))
 
 
 def _same(name: str) -> Callable[[_Pair], str]:
@@ -190,6 +200,11 @@ def _tongue(pair: _Pair) -> str:
     return f"{a.language} / {b.language}" if a.language != b.language and a.sure and b.sure else ""
 
 
+def _polar(pair: _Pair) -> str:
+    a, b = pair.asked, pair.stored
+    return _polarity.poles_differ(a.poles, b.poles, a.denial.flipped ^ b.denial.flipped)
+
+
 def _names(pair: _Pair) -> str:
     rest, names = pair.rest, pair.asked.names | pair.stored.names
     ours = [word.text for word in rest.asked if word.text in names]
@@ -199,13 +214,24 @@ def _names(pair: _Pair) -> str:
 
 def _substitution(pair: _Pair) -> str:
     rest = pair.rest
-    return _told([w.text for w in rest.asked], [w.text for w in rest.stored]) if rest.asked and rest.stored else ""
+    if not rest.asked or not rest.stored:
+        return ""
+    told = _told([word.text for word in rest.asked], [word.text for word in rest.stored])
+    return told if max(len(rest.asked), len(rest.stored)) > pair.shared // PATIENT else ""
+
+
+PATIENT = 4
 
 
 def _addition(pair: _Pair) -> str:
-    ours = [word.text for word in pair.rest.asked if not word.weak]
-    theirs = [word.text for word in pair.rest.stored if not word.weak]
-    return _told(ours, theirs) if ours or theirs else ""
+    rest = pair.rest
+    ours = [word.text for word in rest.asked if not word.weak]
+    theirs = [word.text for word in rest.stored if not word.weak]
+    return _told(ours, theirs) if len(ours) + len(theirs) > pair.shared // TOLERANT else ""
+
+
+TOLERANT = 4
+"""Words of substance that two texts share for each one that only one of them has."""
 
 
 _GUARDS: dict[Guard, Callable[[_Pair], str]] = {
@@ -219,8 +245,10 @@ _GUARDS: dict[Guard, Callable[[_Pair], str]] = {
     Guard.UNITS: lambda pair: _quantities.units_differ(pair.asked.quantities.units, pair.stored.quantities.units),
     Guard.DATES: lambda pair: _dates.dates_differ(pair.asked.dates, pair.stored.dates),
     Guard.IDENTIFIERS: _codes,
-    Guard.NEGATION: lambda pair: _denial.denials_differ(pair.asked.denial, pair.stored.denial),
-    Guard.POLARITY: lambda pair: _polarity.poles_differ(pair.asked.poles, pair.stored.poles) if bool(pair.asked.denial.said) == bool(pair.stored.denial.said) else "",
+    Guard.NEGATION: lambda pair: _denial.denials_differ(
+        (pair.asked.denial, pair.asked.poles), (pair.stored.denial, pair.stored.poles)
+    ),
+    Guard.POLARITY: _polar,
     Guard.AMOUNT: _trait("amount", _traits.amounts_differ),
     Guard.ASPECT: _trait("aspect", _traits.groups_differ),
     Guard.QUESTION: _trait("ask", _traits.questions_differ),

@@ -1,5 +1,5 @@
-"""What the files of a model say of it: how long its texts may be, how its vectors are made, and what it is called in the
-name of every index."""
+"""What the files of a model say of it: how long its texts may be, how its vectors are made, and what tells them from
+another's in the name of every index."""
 
 import hashlib
 import json
@@ -37,11 +37,14 @@ class Card:
 
 
 def read(files: Files, prefix: str = "") -> Card:
-    """The card of the model in `files`, which puts `prefix` before each text. Raises `Trouble`, kind ``damaged``."""
+    """The card of the model in `files`; `prefix` is put before each text, or the model's own if that is empty. Raises
+    `Trouble`, kind ``damaged``."""
     try:
         return _read(files, prefix)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Trouble(f"the files of the embedding model say nothing usable: {type(error).__name__}", "damaged") from None
+        raise Trouble(
+            f"the files of the embedding model say nothing usable: {type(error).__name__}", "damaged"
+        ) from None
 
 
 def _read(files: Files, prefix: str) -> Card:
@@ -65,7 +68,7 @@ def _read(files: Files, prefix: str) -> Card:
         "tokenizer": {name: part for name, part in tokenizer.items() if name not in _OF_A_CALL},
     }  # fmt: skip
     revision = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
-    identity = Identity(files.name, revision, dim, pooling, prefix)
+    identity = Identity(files.name, revision, dim, pooling, prefix or _prompt(files.root))
     return Card(files, identity, _window(files.root, config, sentence), lower, modules, config)
 
 
@@ -76,6 +79,12 @@ def _json(root: Traversable, name: str, default: Any = None) -> Any:
     if default is not None and not file.is_file():
         return default
     return json.loads(file.read_bytes())
+
+
+def _prompt(root: Traversable) -> str:
+    """What the model itself puts before a text."""
+    told = _json(root, "config_sentence_transformers.json", {})
+    return str((told.get("prompts") or {}).get(told.get("default_prompt_name")) or "")
 
 
 def _pooling(told: Mapping[str, Any]) -> str:

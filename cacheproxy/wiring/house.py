@@ -13,7 +13,7 @@ from cacheproxy.ports import Clock, Embedder
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine, meaning
-from cacheproxy.wiring.engine import Meaning
+from cacheproxy.wiring.meaning import Layer
 from cacheproxy.wiring.storage import open_storage
 
 
@@ -33,13 +33,13 @@ class House:
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         """`embedder`: in place of the one that the settings name."""
         self.settings = settings
-        self.embedder = embedder or (meaning.embedder(settings) if meaning.is_wanted(settings) else None)
         self.telemetry = Telemetry()
         self.clock: Clock = SystemClock()
         limits = settings.limits
         self.storage = open_storage(settings, self.clock, self.telemetry, self._rekey)
         self.store, removals, epochs = self.storage.store, self.storage.removals, self.storage.epochs
-        self.meaning = self._meaning()
+        self.layer = self._meaning(embedder)
+        self.meaning = self.layer.meaning if self.layer is not None else None
         self.purge = Purge(
             stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock,
             index=self.meaning.index if self.meaning else None,
@@ -61,30 +61,32 @@ class House:
     async def meet(self) -> None:
         """Make the first contact with what is shared, and load what takes time to load. Before anything is asked."""
         survey = await self.storage.shared.meet() if self.storage.shared is not None else None
-        if self.meaning is not None and self.embedder is not None:
+        if self.layer is not None:
             if survey is not None and survey.search is None:
-                meaning.do_without_search(self.settings, self.embedder, self.meaning)
-            await self.embedder.warm()
+                self.layer.do_without_search(self.settings)
+            await self.layer.embedder.warm()
+            if self.layer.builder is not None:
+                self.layer.builder.go_on()
 
     async def sweep(self) -> None:
         """Free what expired."""
         await self.store.sweep(self.clock.now())
-        if self.meaning is not None:
-            await self.meaning.index.sweep(self.clock.now())
+        if self.layer is not None:
+            await self.layer.sweep(self.clock.now())
 
     async def close(self) -> None:
         """Write out what is kept, and let go."""
-        if self.meaning is not None:
-            await self.meaning.index.close()
-            await self.meaning.embedder.close()
+        if self.layer is not None:
+            await self.layer.close()
         await self.store.close()
         if self.storage.shared is not None:
             await self.storage.shared.close()
 
-    def _meaning(self) -> Meaning | None:
-        if self.embedder is None or not meaning.is_wanted(self.settings):
+    def _meaning(self, embedder: Embedder | None) -> Layer | None:
+        if not meaning.is_wanted(self.settings):
             return None
-        return meaning.put_together(self.settings, self.embedder, self.storage.shared, self.telemetry)
+        embedder = embedder or meaning.embedder(self.settings)
+        return meaning.put_together(self.settings, embedder, self.storage.shared, self.telemetry)
 
     def _rekey(self, secret: bytes) -> None:
         self.engine.rekey(secret)

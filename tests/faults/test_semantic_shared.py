@@ -165,3 +165,21 @@ async def test_where_the_server_cannot_search_each_finds_what_it_has_learnt(star
     assert (await ask(one, LIKE)).get("x-cache-tier") == "semantic"
     assert (await purge(session, proxies[1], model="m"))[0] == 200
     assert (await ask(one, LIKE)).cache == "MISS"
+
+
+async def test_a_new_embedders_index_is_built_from_the_old_ones_questions(sharing_meaning, backend):
+    """In the background, and searched only when it is whole: vectors of two embedders never meet."""
+    proxies, [one] = await sharing_meaning(placed())
+    await ask(one, ASKED)
+    await learnt(proxies[0])
+    fresh = placed(revision="2")
+    fresh.near(ASKED, 0.99)  # another embedder has other vectors
+    fresh.near(LIKE, 0.98)
+    [proxy], [other] = await sharing_meaning(fresh)
+    await until(lambda: proxy.house.layer.builder.done, what="the building of the index")
+    assert (ASKED, b"building") in fresh.asked
+    hit = await ask(other, LIKE)
+    assert (hit.cache, hit.get("x-cache-tier")) == ("HIT", "semantic")
+    assert float(hit.get("x-cache-similarity")) == pytest.approx(0.99 * 0.98, abs=1e-3)
+    assert len(backend.seen) == 1
+    assert (await ask(one, LIKE)).get("x-cache-similarity") == "0.9700", "the old one goes on with its own"

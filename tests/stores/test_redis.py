@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -56,6 +57,7 @@ async def test_a_lookup_is_one_round_trip_and_one_command(join, server, relay):
     """Entry and head together. And so is writing."""
     one = join(relay.url, connections=2)
     await filled(one)
+    await one.get(0)  # the first on a new connection asks who answers
     trips, before = relay.round_trips, relay.commands.copy()
     for number in range(20):
         await one.get(number)
@@ -69,6 +71,7 @@ async def test_a_lookup_is_one_round_trip_and_one_command(join, server, relay):
 async def test_many_lookups_share_round_trips_on_few_connections(join, server, relay):
     one = join(relay.url, connections=2)
     await filled(one)
+    await asyncio.gather(*map(one.get, range(200)))
     trips = relay.round_trips
     found = await asyncio.gather(*(one.get(number % 10) for number in range(300)))
     assert [got.key for got in found] == [key_of(number % 10) for number in range(300)]
@@ -137,7 +140,7 @@ async def test_prefixes_keep_apart_what_shares_a_server(join, server):
     assert b.store.census().entries == 10
 
 
-@pytest.mark.parametrize("length", [redis_store.ASIDE - 500, redis_store.ASIDE + 500, 3_000_000])
+@pytest.mark.parametrize("length", [redis_store.ASIDE - 2000, redis_store.ASIDE + 500, 3_000_000])
 async def test_large_ones_are_packed_and_unpacked_beside_the_loop(join, server, length, monkeypatch):
     one = join(server.url)
     await one.epochs.current()
@@ -179,18 +182,22 @@ async def test_a_sweep_prolongs_what_all_need(join, server):
     assert min(server.cli("PTTL", name) for name in needed) > redis_epochs.LASTING_MS - 60_000
 
 
-async def test_a_full_server_lets_answers_go_and_none_is_wrong(join, redis_start):
-    """The bound is the server's own."""
-    server = redis_start(search=False, config=["maxmemory 6mb", "maxmemory-policy allkeys-lru"])
+@pytest.mark.parametrize("policy", ["volatile-ttl", "allkeys-lfu"])
+async def test_a_full_server_lets_answers_go_and_none_is_wrong(join, redis_start, policy):
+    """The bound is the server's own. What all need outlives the answers."""
+    server = redis_start(search=False, config=["maxmemory 8mb", f"maxmemory-policy {policy}"])
     one = join(server.url)
     await one.epochs.current()
-    dice = random.Random(2)
+    dice, last = random.Random(2), 0
     for number in range(600):
         made = entry(number)
         made = replace(made, answer=replace(made.answer, body=dice.randbytes(30_000)))
         assert await one.keep(made) is None
-        assert await one.get(number) == made, "what was put last is there"
+        found = await one.get(number)
+        assert found in (made, None)
+        last += found is not None
     there = [number for number in range(600) if await one.get(number) is not None]
+    assert last > 500, "most are there when they were just put"
     assert 5 < len(there) < 400
     assert int(server.info("stats")["evicted_keys"]) > 200
 
@@ -267,14 +274,14 @@ async def test_a_reply_of_any_shape_to_anything_is_trouble_or_a_miss(join, serve
     one = join(relay.url, timeout=2)
     await filled(one, 3)
     acts = {
-        "MGET": [lambda: one.get(0)],
-        "EVALSHA": [lambda: one.keep(entry(9)), one.epochs.current, lambda: one.epochs.begin(EVERYTHING, 0.0)],
-        "SCAN": [lambda: one.store.remove(EVERYTHING, Removal.NONE, 0.0), lambda: one.store._scan.count()],
-        "GETRANGE": [lambda: one.store.remove(EVERYTHING, Removal.NONE, 0.0)],
-        "STRLEN": [lambda: one.store._scan.count()],
-        "GET": [lambda: one.store._outdate(key_of(0), 0.0)],
-        "INFO": [lambda: one.epochs._replicated(), one.link.drop, lambda: one.get(0)],
-        "UNLINK": [lambda: one.store.remove(tagged("none"), Removal.HARD, 0.0)],
+        "MGET": [partial(one.get, 0)],
+        "EVALSHA": [partial(one.keep, entry(9)), one.epochs.current, partial(one.epochs.begin, EVERYTHING, 0.0)],
+        "SCAN": [partial(one.store.remove, EVERYTHING, Removal.NONE, 0.0), one.store._scan.count],
+        "GETRANGE": [partial(one.store.remove, EVERYTHING, Removal.NONE, 0.0)],
+        "STRLEN": [one.store._scan.count],
+        "GET": [partial(one.store._outdate, key_of(0), 0.0)],
+        "INFO": [one.epochs._replicated, one.link.drop, partial(one.get, 0)],
+        "UNLINK": [partial(one.store.remove, EVERYTHING, Removal.HARD, 0.0)],
     }
     for command, calls in acts.items():
         for call in calls:
@@ -309,13 +316,11 @@ async def test_a_generation_that_is_made_up_is_not_believed(join, server, relay)
 # --- Removal ---------------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_replaced_while_it_is_softly_removed_keeps_its_lifetime(join, server, relay):
+async def test_what_is_replaced_while_it_is_softly_removed_keeps_its_lifetime(join, server):
     """Between reading and writing a newer answer came: it is not touched."""
-    a, b = join(relay.url), join(server.url)
+    a, b = join(server.url), join(server.url)
     await filled(a, 3)
     await b.epochs.current()
-    relay.freeze(ways=("up",))
-    relay.clear()
     newer = entry(1, version=7)
     read = a.calls.value
 

@@ -3,56 +3,72 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cacheproxy.core.guards.polarity import Poles, poles_differ
 from cacheproxy.core.lexicon import Word
 
 _NEAR = 3
 """Two denials no farther apart than this many words cancel out: "not illegal"."""
 
-_MENTAL = frozenset({"know", "sure", "find", "locat", "rememb", "remember", "recal", "recall", "understand", "car", "see", "wait", "mind", "figur", "get"})
+_MENTAL = frozenset({
+    "know", "sure", "sur", "find", "locat", "rememb", "remember", "recal", "recall", "understand", "car", "see", "wait",
+    "mind", "figur", "get",
+})  # fmt: skip
 """Who cannot find something asks where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`said`: what is denied, by the root of the word that follows; `doubtful`: there is a word that may deny."""
+    """`said`: what is denied, by the root of the word that follows; `doubts`: words that may deny or not; `flipped`:
+    opposites of which one side is denied."""
 
     said: frozenset[str]
-    doubtful: bool
+    doubts: frozenset[str]
+    flipped: frozenset[int]
 
 
 def denial(words: Sequence[Word]) -> Denial:
     """What `words` deny."""
     said: list[tuple[int, str]] = []
-    doubtful = False
+    doubts = {word.root for word in words if word.doubts}
+    flipped: set[int] = set()
     for at, word in enumerate(words):
-        doubtful |= word.doubts
-        if word.denies and _next(words, at) in _MENTAL:
-            doubtful = True
+        if not word.denies or (word.root == word.text and _is_idle(words, at)):
             continue
-        if not word.denies or (word.text == "not" and _idle(words, at)):
-            continue
-        if said and at - said[-1][0] <= _NEAR and not any(w.text in {".", "and", "or"} for w in words[said[-1][0] : at]):
+        if word.root == word.text:
+            flipped.update(pair for pair, _ in next((w.poles for w in words[at + 1 : at + 4] if w.poles), ()))
+        denied = word.root if word.root != word.text else _next(words, at)
+        if denied in _MENTAL:
+            doubts.add(f"not {denied}")
+        elif said and at - said[-1][0] <= _NEAR and not any(w.text in _BREAKS for w in words[said[-1][0] : at]):
             said.pop()
-            continue
-        said.append((at, word.root if word.root != word.text else _next(words, at)))
-    return Denial(frozenset(root for _, root in said), doubtful)
+        else:
+            said.append((at, denied))
+    return Denial(frozenset(root for _, root in said), frozenset(doubts), frozenset(flipped))
 
 
-def _idle(words: Sequence[Word], at: int) -> bool:
-    """Whether the "not" at `at` denies nothing: "or not?", "not only"."""
+_BREAKS = frozenset({".", "and", "or"})
+_CONDITIONS = frozenset({"or", "if", "why"})
+
+
+def _is_idle(words: Sequence[Word], at: int) -> bool:
+    """Whether the "not" at `at` denies nothing: "or not?", "whether or not", "why not?", "not only"."""
     before = words[at - 1].text if at else ""
     after = words[at + 1].text if at + 1 < len(words) else "."
-    return before in {"or", "if", "why"} and after in {".", "i", "you", "it", "to"} and before != "why" or (before == "why" and after == ".") or (before == "or" and after == ".") or after == "only"
+    return (before in _CONDITIONS and after == ".") or (before == "or" and at > 1 and words[at - 2].text == "whether") or (
+        after == "only"
+    )
 
 
 def _next(words: Sequence[Word], at: int) -> str:
     return next((word.root for word in words[at + 1 : at + 5] if not word.light or word.root in _MENTAL), "")
 
 
-def denials_differ(asked: Denial, stored: Denial) -> str:
+def denials_differ(asked: tuple[Denial, Poles], stored: tuple[Denial, Poles]) -> str:
     """What only one of two texts denies; empty if nothing."""
-    if bool(asked.said) == bool(stored.said):
+    if bool(asked[0].said) == bool(stored[0].said):
         return ""
-    if (stored if asked.said else asked).doubtful:
+    (denying, ours), (other, theirs) = (asked, stored) if asked[0].said else (stored, asked)
+    turned = {pair: ours[pair] for pair in denying.flipped if pair in ours}
+    if other.doubts - denying.doubts or poles_differ(turned, theirs, frozenset()):
         return ""
-    return f"{', '.join(sorted(asked.said)) or '-'} / {', '.join(sorted(stored.said)) or '-'}"
+    return f"not {', '.join(sorted(denying.said))}"

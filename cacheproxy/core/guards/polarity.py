@@ -17,13 +17,14 @@ def poles(words: Sequence[Word]) -> Poles:
     return {pair: (frozenset(left), frozenset(right)) for pair, (left, right) in found.items()}
 
 
-def poles_differ(asked: Poles, stored: Poles) -> str:
-    """The first opposites of which two texts take one side each; empty if there are none."""
+def poles_differ(asked: Poles, stored: Poles, flipped: frozenset[int]) -> str:
+    """The first opposites of which two texts take one side each; empty if there are none. `flipped`: the pairs of which
+    only one of the texts denies its side, so that it means the other."""
     if len(asked) > len(stored):
         asked, stored = stored, asked
     for pair, ours in asked.items():
         theirs = stored.get(pair)
-        if not theirs:
+        if not theirs or pair in flipped:
             continue
         for side in (0, 1):
             if ours[side] and theirs[not side] and not ours[not side] and not theirs[side]:

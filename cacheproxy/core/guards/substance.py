@@ -3,7 +3,7 @@
 Words meet by their root, by a group of synonyms, as parts of a compound, or as a slip of the keyboard.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cacheproxy.core.lexicon import Word
@@ -32,9 +32,14 @@ class Rest:
     asked: tuple[Word, ...]
     stored: tuple[Word, ...]
 
-    def without_doubts(self) -> "Rest":
-        """Without the words that only say that something is not so."""
-        return Rest(*(tuple(word for word in words if not word.doubts) for words in (self.asked, self.stored)))
+    def without(self, doubts: frozenset[str]) -> "Rest":
+        """Without the words that only say that something is not so, which both texts do."""
+        return Rest(
+            *(
+                tuple(word for word in words if not word.doubts and f"not {word.root}" not in doubts)
+                for words in (self.asked, self.stored)
+            )
+        )
 
 
 def substance(words: Sequence[Word], used: frozenset[int]) -> dict[str, Word]:
@@ -46,41 +51,49 @@ def substance(words: Sequence[Word], used: frozenset[int]) -> dict[str, Word]:
     }
 
 
-def rest(asked: dict[str, Word], stored: dict[str, Word], everything: tuple[frozenset[str], frozenset[str]]) -> Rest:
-    """What of two texts has no counterpart. `everything`: all roots of either text."""
-    left = [word for root, word in asked.items() if root not in everything[1]]
-    right = [word for root, word in stored.items() if root not in everything[0]]
-    if len(left) > MOST_COMPARED or len(right) > MOST_COMPARED:
-        return Rest(tuple(left), tuple(right))
-    if left and right and alike("".join(word.text for word in left), "".join(word.text for word in right)):
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one text brings: its `substance`, all its `roots`, the groups of synonyms they are in, all its words."""
+
+    substance: dict[str, Word]
+    roots: frozenset[str]
+    kin: frozenset[int]
+    words: frozenset[str]
+
+
+def rest(asked: Side, stored: Side) -> Rest:
+    """What of two texts has no counterpart."""
+    left = [word for root, word in asked.substance.items() if root not in stored.roots]
+    right = [word for root, word in stored.substance.items() if root not in asked.roots]
+    if not left and not right:
         return Rest((), ())
-    left, right = _unmatched(left, right, stored.values()), _unmatched(right, left, asked.values())
+    if len(left) <= MOST_COMPARED and len(right) <= MOST_COMPARED:
+        ours, theirs = asked.words - stored.words, stored.words - asked.words
+        left, right = _unmatched(left, theirs, stored.kin), _unmatched(right, ours, asked.kin)
     return Rest(tuple(left), tuple(right))
 
 
-def _unmatched(words: list[Word], left_over: list[Word], others: Iterable[Word]) -> list[Word]:
-    kin = frozenset().union(*(word.kin for word in others))
-    glued = {word.text for word in left_over}
-    parts = "".join(sorted(word.text for word in left_over))
+def _unmatched(words: list[Word], others: frozenset[str], kin: frozenset[int]) -> list[Word]:
+    """Those of `words` that have no counterpart among `others`, nor a synonym in the groups `kin`."""
+    left = [word for word in words if word.kin.isdisjoint(kin)]
+    if not left or len(others) > 2 * MOST_COMPARED:
+        return left
     return [
         word
-        for word in words
-        if not (word.kin & kin)
-        and not any(alike(word.text, other) for other in glued)
-        and not _compound(word.text, glued, parts)
+        for word in left
+        if not any(alike(word.text, other) for other in others) and not _is_compound(word.text, others)
     ]
 
 
-def _compound(word: str, others: set[str], parts: str) -> bool:
+def _is_compound(word: str, others: frozenset[str]) -> bool:
     """Whether `word` is two of the others written as one, or a part of one of them."""
     if len(word) < 4:
         return False
-    if len(parts) >= len(word) and any(word.startswith(one) and word[len(one) :] in others for one in others):
+    if any(word.startswith(one) and word[len(one) :] in others for one in others):
         return True
-    return any(other.startswith(word) and len(other) > len(word) + 2 and other[len(word) :] in _TAILS for other in others)
-
-
-_TAILS = frozenset({"s", "es"})
+    return any(other.startswith(word) and other[len(word) :] in others for other in others) or any(
+        other.endswith(word) and other[: -len(word)] in others for other in others
+    )
 
 
 def alike(one: str, other: str) -> bool:
@@ -89,6 +102,8 @@ def alike(one: str, other: str) -> bool:
         return True
     if len(one) > len(other):
         one, other = other, one
+    if len(one) == len(other) and _is_swapped(one, other):
+        return frozenset({one, other}) not in _LOOKALIKES
     if len(one) < _SLIP or len(other) - len(one) > 1 or frozenset({one, other}) in _LOOKALIKES:
         return False
     head = 0
@@ -99,6 +114,15 @@ def alike(one: str, other: str) -> bool:
     if len(one) < len(other):
         return one[head:] == other[head + 1 :]
     tail = one[head + 1 :]
-    if tail == other[head + 1 :]:
-        return len(one) > _SLIP + 1
-    return one[head : head + 2] == other[head : head + 2][::-1] and one[head + 2 :] == other[head + 2 :]
+    return tail == other[head + 1 :] and len(one) > _SLIP + 1
+
+
+def _is_swapped(one: str, other: str) -> bool:
+    """Whether two neighbouring letters are the other way round."""
+    differ = [at for at in range(len(one)) if one[at] != other[at]]
+    return (
+        len(differ) == 2
+        and differ[1] == differ[0] + 1
+        and one[differ[0]] == other[differ[1]]
+        and one[differ[1]] == other[differ[0]]
+    )

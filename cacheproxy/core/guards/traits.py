@@ -16,6 +16,14 @@ _CLASHES = {
     "how": {"who", "when", "why", "how_much", "how_many", "how_long", "how_often"},
 }
 _MEASURES = ("how_much", "how_many", "how_long", "how_often", "how_far", "how_old", "how_big", "how_fast", "how_tall")
+_INTO = frozenset({
+    "in", "into", "to", "auf", "ins", "en", "em", "à", "au", "al", "para", "用", "以", "成", "speak", "formal", "informal",
+    "from", "ao",
+})  # fmt: skip
+"""What stands before a language that is asked for."""
+
+_CAUSES = frozenset({"caus", "reason", "purpos"})
+
 _AUXILIARY = frozenset({"is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have",
                         "had", "may", "must", "am"})  # fmt: skip
 """A question that begins with one asks whether."""
@@ -27,9 +35,14 @@ _LOUD = frozenset({"only", "average", "starting", "half"})
 def traits(words: Sequence[Word]) -> Traits:
     """The groups of closed classes in `words`."""
     found: dict[str, set[str]] = {}
+    before = ""
     for word in words:
         for guard, group in word.traits:
-            found.setdefault(guard, set()).add(group)
+            if guard != "language" or before in _INTO:
+                found.setdefault(guard, set()).add(group)
+        if word.root in _CAUSES and "what" in found.get("ask", ()):
+            found["ask"].add("why")
+        before = word.text
     if words and words[0].text in _AUXILIARY:
         found.setdefault("ask", set()).add("yesno")
     return {guard: frozenset(groups) for guard, groups in found.items()}

@@ -20,7 +20,7 @@ out_of because due although though despite while whereas once both either such e
 good better best great greatest nice awesome amazing interesting useful effective efficient_way top ultimate favorite favourite perfect
 ideal suitable proper properly main major key important considered known called named regarded termed overall general generally
 truly literally somehow fact in_fact honestly clearly obviously apparently essentially especially particularly usually normally
-commonly typically typical common must available existing exist exists genuine legit legitimate real considered called meant meaning
+commonly typically typical common must available existing exist exists considered called meant meaning
 time times role case cases point part topic example examples instance reason reasons case sense matter respect regard terms
 come comes came coming become becomes became put puts set keep keeps kept make makes made making take takes took taken taking
 provide provides offer offers include includes consider considers feel feels felt call calls work works worked working going gone
@@ -29,16 +29,18 @@ world life today day days nowadays recently currently presently now sometime any
 bit little more extra hard instruct guide guidance teach enough seriously perfectly fully completely totally absolutely entirely
 exist there's hers his everywhere anywhere somewhere nowhere_else whenever wherever whatever whichever whoever however
 doing undergo let lets let's assist assistance explanation explanations explain explaining explained figure checking check
-trouble difficulty difficulties problem problems issue issues problematic
+approximately desperately pretty sure attempt attempted attempting almost far such_as so_far couple upcoming request sincerely extremely super experienced
 simply merely maybe oh um uh hmm yeah yes pls folks mate buddy bro dude
 apart from aside along own self itself per each other others another any
 """
 
 WEAK = """
+yesterday earlier already vacation holiday urgent urgently appreciate look looks looked mistake mistakes
+problem problems issue issues foreign open opening realise realize notice noticed applied similar manner form functions function series
 easy easier easiest easily simple simplest fast faster fastest quick quickest efficient new newer newest latest recent current
-popular famous well-known different early special certain full whole entire complete total final original old big large small huge
-strong high low long short further additional daily regular standard basic normal natural personal own modern successful
-success successfully practical actual main several able ready active live living lives person people human humans man woman men
+popular famous well-known different early special certain whole entire original old big large small huge
+strong high low long short further additional daily regular standard basic normal natural personal own modern
+successfully practical actual main several able ready live living lives person people human humans man woman men
 women guy girl boy someone student students beginner beginners adult adults place places area areas website site sites
 online internet app apps program programs tool tools list type name names detail details information info process system work job
 history field career industry company business market service services product products option options technique
@@ -53,7 +55,7 @@ NEGATORS = "not no never neither nor nobody nothing nowhere cannot without none 
 
 NEGATIVES = """
 illegal: legal | unlawful: legal | unsafe: safe | incorrect: right | wrong: right | invalid: valid | 
-unable: able | unavailable: available | unhealthy: healthy | unhappy: happy | unfair: fair | unlimited: limit
+unable: can | unavailable: available | unhealthy: healthy | unhappy: happy | unfair: fair | unlimited: limit
 uncommon: common | unusual: usual | unlikely: likely | unknown: know | unnecessary: necessary | unpaid: pay
 unauthorized: authorized | unauthorised: authorized | unsupported: support | unsecured: secure | insecure: secure
 inactive: active | informal: formal | incomplete: complete | incompatible: compatible | inappropriate: appropriate
@@ -355,7 +357,9 @@ verify verified verifies verification | identify identified | usd dollar | choos
 SYNONYMS = """
 purchase buy | see watch show appear | speak talk | find locate discover | understand comprehend | get obtain receive | odd weird strange
 lose forget | multiple several many various | permissible permitted allowed possible | option method way | incorrect wrong mistake error
-birthday birth_date date_of_birth | height tall high | height tall | united_states usa us america | anywhere everywhere | age young old
+birthday birth_date date_of_birth | height tall high | height tall | united_states usa us america | anywhere everywhere | age young youngest old oldest older how_old | multiple other | before previously | height tall high how_tall how_high | cost price charge fee expensive how_much | distance far how_far | length long duration how_long | often frequency how_often | speed fast how_fast | number how_many | size large how_big how_large
+cash_machine cash_machines atm | recall remember | mail send | terrible awful suck | immediately right_now instantly now | japanese japan | chinese china | russian russia | german germany
+french france | spanish spain | indian india | american usa america | british uk britain england | islam islamic
 wait delay long time | existing already | require requirement minimum | process processed pending | tongue language | freezing freeze
 
 buy purchase acquire | obtain receive | big large huge | begin start commence | end finish | delete remove erase
@@ -439,9 +443,9 @@ which: which
 
 QUANTIFIERS = """
 all: all every everybody everyone
+some: some any several
 always: always
-any_of: do_any are_any
-some: sometimes
+sometimes: sometimes
 often: often frequently
 rarely: rarely seldom
 only: only exclusively solely just_one merely
@@ -450,7 +454,7 @@ half: half
 both: both
 either: either
 average: average median
-starting: starting
+starting: starting_salary starting_pay starting_price starting_wage entry_level
 least_bound: at_least minimum min
 most_bound: at_most maximum max up_to
 """
@@ -510,8 +514,8 @@ and: and or vs versus &
 """
 
 FORMATS = """
-short: short brief briefly concise concisely | long: long lengthy | detailed: detailed in_detail
-one_sentence: one_sentence in_a_sentence | formal: formal formally | informal: informal informally casual
-simple: simple_terms layman layman's eli5 | technical: technical | child: year_old 5_year_old child kid
-expert: expert phd professor | rhyme: rhyming rhyme | step_by_step: step_by_step
+short: brief briefly concise concisely in_short in_brief short_answer short_version | long: lengthy in_length
+detailed: detailed in_detail in_depth | one_sentence: one_sentence in_a_sentence | formal: formally formal_english
+informal: informally informal_english casual_english | simple: simple_terms simple_words plain_english layman
+technical: technical_terms | rhyme: rhyming | step_by_step: step_by_step
 """

@@ -130,8 +130,8 @@ class Lexicon:
         known = tuple(self._traits.get(text, ()))
         light = text in self._light or any(guard in _LIGHT for guard, _ in known)
         return Word(
-            text, root, light and not rest, text in self._weak, text in self._denies or bool(rest), text in self._doubts or root in self._doubts,
-            tuple(poles), frozenset(self._kin.get(root, ())), known,
+            text, root, rest in self._light if rest else light, text in self._weak, text in self._denies or bool(rest), text in self._doubts or root in self._doubts,
+            tuple(poles), frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())), known,
             self._numbers.get(text, ""),
         )  # fmt: skip
 

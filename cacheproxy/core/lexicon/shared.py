@@ -48,6 +48,6 @@ mysql: | postgres: postgresql | sqlite: | mongodb: mongo | oracle: | fortran: | 
 FORMATS = """
 json: | xml: | yaml: yml | csv: | markdown: md | plaintext: plain_text | latex: tex | pdf: | docx: | xlsx: | toml: | jpg: jpeg | png: | gif: | svg:
 mp3: | mp4: | wav: | table: tabla tabela tabelle tableau 表格 表 | bullets: bullet_points bullets bulleted bullet | numbered: numbered_list
-poem: poema poème gedicht 诗 詩 | haiku: 俳句 | song: | essay: ensayo ensaio essai aufsatz 作文 | story: | email: | letter: | tweet: | blog: | limerick: | sonnet:
+poem: poema poème gedicht 诗 詩 | haiku: 俳句 | essay: ensayo ensaio essai aufsatz 作文 | limerick: | sonnet:
 outline: | diagram: | chart: | flowchart: | regex: regexp
 """
