@@ -39,12 +39,14 @@ class Guard(StrEnum):
     NEGATION = "negation"
     POLARITY = "polarity"
     AMOUNT = "amount"
+    DEGREE = "degree"
     ASPECT = "aspect"
     QUESTION = "question"
     WISH = "wish"
     TONGUE = "tongue"
     DIRECTION = "direction"
     NAMES = "names"
+    SIBLINGS = "siblings"
     SUBSTITUTION = "substitution"
     ADDITION = "addition"
 
@@ -212,26 +214,50 @@ def _names(pair: _Pair) -> str:
     return _told(ours, theirs) if ours or theirs else ""
 
 
+def _siblings(pair: _Pair) -> str:
+    for ours in pair.rest.asked:
+        for theirs in pair.rest.stored:
+            if ours.kinds & theirs.kinds:
+                return f"{ours.text} / {theirs.text}"
+    return ""
+
+
+PATIENT = 2
+"""Words of substance that two texts share for each one that stands in the place of another."""
+
+
 def _substitution(pair: _Pair) -> str:
     rest = pair.rest
     if not rest.asked or not rest.stored:
         return ""
-    told = _told([word.text for word in rest.asked], [word.text for word in rest.stored])
-    return told if max(len(rest.asked), len(rest.stored)) > pair.shared // PATIENT else ""
-
-
-PATIENT = 4
-
-
-def _addition(pair: _Pair) -> str:
-    rest = pair.rest
-    ours = [word.text for word in rest.asked if not word.weak]
-    theirs = [word.text for word in rest.stored if not word.weak]
-    return _told(ours, theirs) if len(ours) + len(theirs) > pair.shared // TOLERANT else ""
+    changed = max(len(rest.asked), len(rest.stored))
+    return _both(rest.asked, rest.stored) if changed > pair.shared // PATIENT else ""
 
 
 TOLERANT = 4
 """Words of substance that two texts share for each one that only one of them has."""
+_QUALIFYING = frozenset({"of", "by", "from", "with", "than", "over"})
+
+
+def _addition(pair: _Pair) -> str:
+    rest = pair.rest
+    if bool(rest.asked) == bool(rest.stored):
+        return ""
+    words, order = (rest.asked, pair.asked.order) if rest.asked else (rest.stored, pair.stored.order)
+    strong = [word for word in words if not word.weak]
+    if not strong or len(strong) <= pair.shared // TOLERANT:
+        return ""
+    if len(strong) >= MANY or pair.shared < FEW or any(order.qualifies(word.root) for word in strong):
+        return _both(rest.asked, rest.stored)
+    return ""
+
+
+MANY = 2
+FEW = 2
+
+
+def _both(ours: tuple[Word, ...], theirs: tuple[Word, ...]) -> str:
+    return _told([word.text for word in ours], [word.text for word in theirs])
 
 
 _GUARDS: dict[Guard, Callable[[_Pair], str]] = {
@@ -250,12 +276,14 @@ _GUARDS: dict[Guard, Callable[[_Pair], str]] = {
     ),
     Guard.POLARITY: _polar,
     Guard.AMOUNT: _trait("amount", _traits.amounts_differ),
+    Guard.DEGREE: _trait("degree", _traits.degrees_differ),
     Guard.ASPECT: _trait("aspect", _traits.groups_differ),
     Guard.QUESTION: _trait("ask", _traits.questions_differ),
     Guard.WISH: _wish,
     Guard.TONGUE: _tongue,
     Guard.DIRECTION: lambda pair: _direction.orders_differ(pair.asked.order, pair.stored.order),
     Guard.NAMES: _names,
+    Guard.SIBLINGS: _siblings,
     Guard.SUBSTITUTION: _substitution,
     Guard.ADDITION: _addition,
 }

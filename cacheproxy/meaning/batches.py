@@ -34,10 +34,12 @@ Found = Callable[[bytes, "NDArray[np.float32]"], None]
 
 @dataclass(eq=False, slots=True)
 class _Text:
-    """`futures`: one for each who wants it."""
+    """`since`: when it came; `alone`: no other had come for as long as texts may wait; `futures`: one for each who
+    wants it."""
 
     piece: "Piece"
     since: float
+    alone: bool
     futures: set["asyncio.Future[NDArray[np.float32]]"] = field(default_factory=set)
 
 
@@ -75,8 +77,11 @@ class Batches:
         loop = asyncio.get_running_loop()
         text = self._under_way.get(name) or self._waiting.get(name)
         if text is None:
-            text = self._waiting[name] = _Text(piece, loop.time())
-            self._arrived(loop)
+            now = loop.time()
+            text = self._waiting[name] = _Text(piece, now, now - self._last_arrival > self._longest)
+            self._last_arrival = now
+            if not self._under_way and (self._wake is None or self._is_full()):
+                self._plan(loop)
         future: asyncio.Future[NDArray[np.float32]] = loop.create_future()
         text.futures.add(future)
         try:
@@ -86,15 +91,10 @@ class Batches:
             if not text.futures and self._waiting.get(name) is text:
                 del self._waiting[name]
 
-    def _arrived(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
-        if now - self._last_arrival > self._longest:
-            self._window = 0.0  # nobody else has been here for a while
-        self._last_arrival = now
-        if self._under_way:
-            return
-        if self._wake is None or len(self._waiting) >= self._most:
-            self._plan(loop)
+    def _is_full(self) -> bool:
+        """Whether a batch can have no more than waits already."""
+        waiting = self._waiting.values()
+        return len(waiting) >= self._most or sum(len(text.piece.tokens) for text in waiting) >= self._most_tokens
 
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         """Choose when the next batch sets off. At the earliest when what is ready now has been done: others may come
@@ -106,7 +106,7 @@ class Batches:
             return
         first = next(iter(self._waiting.values()))
         left = first.since + self._window - loop.time()
-        if left <= 0 or len(self._waiting) >= self._most:
+        if left <= 0 or self._is_full() or (first.alone and len(self._waiting) == 1):
             self._wake = loop.call_soon(self._set_off)
         else:
             self._wake = loop.call_later(left, self._set_off)

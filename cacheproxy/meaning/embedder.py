@@ -8,14 +8,14 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
 from cacheproxy.core.model import Identity, Unfit
-from cacheproxy.errors import Trouble
+from cacheproxy.errors import Trouble, place_of
 from cacheproxy.meaning import card as cards
 from cacheproxy.meaning import weights
 from cacheproxy.meaning.batches import Batches
@@ -31,6 +31,8 @@ log = logging.getLogger("cacheproxy.embedder")
 
 MOST, MOST_TOKENS = 32, 512
 """Texts and tokens of a batch. Beyond that a text is no cheaper, only later."""
+LOAD_SECONDS = 120.0
+"""A model that is not loaded by then is taken not to come."""
 _WARM = "How do I change the address of my account?"
 
 
@@ -44,15 +46,17 @@ class Model(Protocol):
         """A vector for each, of any length but zero."""
 
 
-class Local:
-    """An `Embedder` of the model that `card` describes; its files are loaded by `warm`, or by the first text."""
+class LocalEmbedder:
+    """An `Embedder` of the model that `load` gives in the thread, at `warm` or at the first text. What cannot
+    be loaded is tried again at the next text."""
 
-    def __init__(self, card: Card, *, threads: int = 1, window: float = 0.02, memo: int = 4096) -> None:
+    def __init__(
+        self, identity: Identity, load: Callable[[], Model], *, window: float = 0.02, memo: int = 4096
+    ) -> None:  # fmt: skip
         """`window`: seconds that texts wait for company at most; `memo`: vectors that are remembered."""
-        self.identity: Identity = card.identity
-        self._card = card
-        self._threads = threads
-        self._memo: LRUCache[bytes, NDArray[np.float32]] = LRUCache(max(1, memo))
+        self.identity = identity
+        self._load = load
+        self._memo: LRUCache[bytes, NDArray[np.float32]] = LRUCache(memo)
         self._worker = Worker("embedder")
         self._batches = Batches(
             self._worker, self._compute, self._remember, most=MOST, most_tokens=MOST_TOKENS, window=window
@@ -61,7 +65,7 @@ class Local:
         self._loading: asyncio.Future[Model] | None = None
 
     def __repr__(self) -> str:
-        return f"<Local {self.identity.name} {len(self._memo)} remembered {self._batches!r}>"
+        return f"<LocalEmbedder {self.identity.name} {len(self._memo)} remembered {self._batches!r}>"
 
     async def embed(self, text: str, scope: bytes) -> "NDArray[np.float32] | Unfit":
         name = _name(text, scope)
@@ -72,12 +76,11 @@ class Local:
         return piece if isinstance(piece, Unfit) else await self._batches.ask(name, piece)
 
     async def warm(self) -> None:
-        began = time.monotonic()
-        await self._loaded()
-        log.info(
-            "embeds with %s (%s) from %s, loaded in %.1f s",
-            self.identity.name, type(self._model).__name__, self._card.files.origin, time.monotonic() - began,
-        )  # fmt: skip
+        try:
+            async with asyncio.timeout(LOAD_SECONDS):
+                await self._loaded()
+        except TimeoutError:
+            raise Trouble("the embedding model takes too long to load", "timeout") from None
 
     async def close(self) -> None:
         self._batches.close()
@@ -85,9 +88,13 @@ class Local:
 
     async def _loaded(self) -> Model:
         if self._loading is None:
-            self._loading = self._worker.do(self._load)
+            self._loading = self._worker.do(self._warmed)
             self._loading.add_done_callback(self._settled)
-        return await asyncio.shield(self._loading)
+        try:
+            return await asyncio.shield(self._loading)
+        except Trouble as trouble:
+            # One each: an exception that is raised in many places gathers their tracebacks.
+            raise Trouble(str(trouble), trouble.kind) from None
 
     def _settled(self, done: "asyncio.Future[Model]") -> None:
         self._loading = None
@@ -99,22 +106,30 @@ class Local:
 
     # --- the worker's thread -----------------------------------------------------------------------------------
 
-    def _load(self) -> Model:
-        """Load the model and compute once."""
-        model = load(self._card, self._threads)
-        piece = model.read(_WARM)
-        if isinstance(piece, Unfit):
-            return model  # of another language
-        (vector,) = self._checked(model.vectors([piece]))
-        if isinstance(vector, Trouble):
-            raise vector
+    def _warmed(self) -> Model:
+        """The model, after it has computed once."""
+        try:
+            model = self._load()
+            piece = model.read(_WARM)
+            vectors = [] if isinstance(piece, Unfit) else self._checked(model.vectors([piece]))  # of another language
+        except Trouble:
+            raise
+        except Exception as error:  # noqa: BLE001 - of libraries with kinds of their own
+            log.error("the embedding model cannot be loaded: %s", place_of(error))
+            raise Trouble(f"the embedding model cannot be loaded: {type(error).__name__}", "fault") from None
+        for vector in vectors:
+            if isinstance(vector, Trouble):
+                raise vector
         return model
 
     def _compute(self, pieces: list[Piece]) -> "list[NDArray[np.float32] | Trouble]":
-        model = self._model
-        if model is None:
-            raise Trouble("not loaded", "closed")
-        return self._checked(model.vectors(pieces))
+        """A vector for each. What reads the same, of whatever scope, is computed once."""
+        if self._model is None:
+            raise Trouble("the embedding model is not loaded", "closed")
+        different = list({piece.tokens: piece for piece in pieces}.values())
+        vectors = self._checked(self._model.vectors(different))
+        found = dict(zip((piece.tokens for piece in different), vectors, strict=True))
+        return [found[piece.tokens] for piece in pieces]
 
     def _checked(self, vectors: "Sequence[NDArray[np.float32]]") -> "list[NDArray[np.float32] | Trouble]":
         """Each with the length 1 and read-only, since many share it."""
@@ -140,6 +155,14 @@ def _name(text: str, scope: bytes) -> bytes:
 def load(card: Card, threads: int) -> Model:
     """The model of `card`: on ONNX Runtime if that is installed and can run it, else on sentence-transformers. Raises
     `Trouble`."""
+    began = time.monotonic()
+    model = _made(card, threads)
+    taken, way = time.monotonic() - began, type(model).__name__.lower()
+    log.info("the embedding model %s (%s) is from %s: %.1f s", card.files.name, way, card.files.origin, taken)
+    return model
+
+
+def _made(card: Card, threads: int) -> Model:
     if find_spec("onnxruntime") and find_spec("tokenizers"):
         from cacheproxy.meaning.runtime import Runtime, can_run
 
@@ -156,8 +179,8 @@ def load(card: Card, threads: int) -> Model:
 def open_embedder(  # noqa: PLR0913 - what it is told, by name
     name: str, *, path: str | None = None, download: bool = False, prefix: str = "", threads: int = 1,
     window: float = 0.02, memo: int = 4096,
-) -> Local:  # fmt: skip
-    """The embedder of the model `name`. Finds its files, which takes a moment, or long if they are to be downloaded, and
-    loads nothing. Raises `Trouble`, kinds ``missing`` and ``damaged``, with a message that says what to do."""
+) -> LocalEmbedder:  # fmt: skip
+    """The embedder of the model `name`. Finds its files, which takes a moment, or long if they are to be downloaded,
+    and loads nothing. Raises `Trouble`, kinds ``missing`` and ``damaged``, with a message that says what to do."""
     card = cards.read(weights.find(name, path, download=download), prefix)
-    return Local(card, threads=threads, window=window, memo=memo)
+    return LocalEmbedder(card.identity, lambda: load(card, threads), window=window, memo=memo)

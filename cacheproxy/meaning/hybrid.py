@@ -18,7 +18,7 @@ def command(alias: str, words: Sequence[str], limit: int, hits: Hits) -> list[st
     standing = schema.standing(hits.partition, hits.now)
     return [
         "FT.HYBRID", alias,
-        "SEARCH", f"{standing} {schema.some_of(words)}", "SCORER", "BM25STD", "YIELD_SCORE_AS", _WORDS,
+        "SEARCH", f"{standing} {schema.some_of(words, words)}", "SCORER", "BM25STD", "YIELD_SCORE_AS", _WORDS,
         "VSIM", f"@{schema.VECTOR}", "$q", "KNN", 2, "K", limit, "FILTER", standing, "YIELD_SCORE_AS", _MEANING,
         "COMBINE", "RRF", 4, "CONSTANT", K, "WINDOW", limit,
         "LIMIT", 0, limit,

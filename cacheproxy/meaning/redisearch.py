@@ -5,6 +5,7 @@ index is made by whoever comes first, and made again by whoever misses it; rows 
 What a server says is believed of no row that does not itself prove its key, its partition and its time.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from cacheproxy.core.model import Near, Row
 from cacheproxy.core.words import asked, words
 from cacheproxy.meaning import hybrid as hybrid_command
 from cacheproxy.meaning import redisearch_schema as schema
+from cacheproxy.meaning.crowds import Crowds
 from cacheproxy.meaning.redisearch_errors import Mapper, Missing, is_missing, told
 from cacheproxy.meaning.redisearch_hits import Hits
 from cacheproxy.meaning.redisearch_life import Life
@@ -41,6 +43,7 @@ class Redisearch:
     ) -> None:
         self.redis = redis
         self._hybrid = hybrid
+        self._crowds = Crowds()
         self.dim = plan.identity.dim
         self.trouble = trouble
         self.names = Names(prefix, plan)
@@ -113,14 +116,29 @@ class Redisearch:
             fused_there = await self._ask_hybrid(terms, limit, hits)
             if fused_there is not None:
                 return fused_there
+        crowd = await self._is_crowd(partition)
         queries: list[tuple[Query, dict[str, bytes]]] = []
-        queries.append((schema.nearest(partition, limit, now), {"q": direction.tobytes()}))
+        queries.append((schema.nearest(partition, limit, now, crowd=crowd), {"q": direction.tobytes()}))
         if terms:
-            queries.append((schema.wording(partition, terms, limit, now), {}))
+            queries.append((schema.wording(partition, terms, limit, now, crowd=crowd), {}))
+        began = asyncio.get_running_loop().time()
         with told(self.trouble):
-            found = await self.life.alias.batch_search(queries)
+            try:
+                found = await self.life.alias.batch_search(queries)
+            finally:  # it may have taken so long that nobody waited
+                self._crowds.took(partition, asyncio.get_running_loop().time() - began)
             lists = [hits.take([document.__dict__ for document in result.docs]) for result in found]
         return fused(lists[0], lists[1] if terms else [], hits.similarities, limit, lambda key: hits.texts[key])
+
+    async def _is_crowd(self, partition: str) -> bool:
+        """Whether the partition is a crowd; counts it first if it is time."""
+        if self._crowds.due(partition, asyncio.get_running_loop().time()):
+            with told(self.trouble):
+                (counted,) = await self.life.alias.batch_search([(schema.size(partition), {})])
+            self._crowds.counted(partition, counted.total, asyncio.get_running_loop().time())
+            if counted.total > self.life.rows:
+                await self.life.look()
+        return self._crowds.crowd(partition, self.life.rows)
 
     async def _ask_hybrid(self, terms: list[str], limit: int, hits: Hits) -> list[Near] | None:
         """The same by the server's own command; None if it refuses that."""

@@ -26,7 +26,8 @@ _PROBE_MILLISECONDS = 10_000
 
 
 class Life:
-    """Knows which index is searched (`target`) and which is written to (`written`)."""
+    """Knows which index is searched (`target`), how many rows it had at the last look (`rows`), and which is written to
+    (`written`)."""
 
     def __init__(self, redis: Redis, plan: Plan, names: Names, journal: Journal, trouble: Mapper) -> None:
         self._redis, self._plan, self._names = redis, plan, names
@@ -34,6 +35,7 @@ class Life:
         self._own = AsyncSearchIndex(schema.schema(names.index, names, plan), redis_client=redis)
         self.alias = AsyncSearchIndex(schema.schema(names.alias, names, plan), redis_client=redis)
         self.target: str | None = None
+        self.rows = 0
         self._was_searched = False
         self._proven = False
         self._looking: asyncio.Task[None] | None = None
@@ -131,7 +133,9 @@ class Life:
         """The index that the alias points to."""
         try:
             with told(self._trouble):
-                return str((await self._own.info(self._names.alias))["index_name"])
+                info = await self._own.info(self._names.alias)
+                self.rows = int(info["num_docs"])
+                return str(info["index_name"])
         except Missing:
             return None
 

@@ -29,6 +29,7 @@ DISTANCE = "d"
 """What a query gives besides: 1 - cosine."""
 
 _DIGEST_BYTES = 8
+_LONGEST = 4
 
 
 class Algorithm(StrEnum):
@@ -118,30 +119,38 @@ def standing(partition: str, now: float) -> str:
     return f"@{PARTITION}:{{{partition}}} @{EXPIRY}:[({now:.6f} +inf]"
 
 
-def nearest(partition: str, limit: int, now: float) -> Query:
-    """The rows nearest to the vector that is the parameter `q`."""
-    asked = f"({standing(partition, now)})=>[KNN {limit} @{VECTOR} $q AS {DISTANCE}]"
+def nearest(partition: str, limit: int, now: float, *, crowd: bool = False) -> Query:
+    """The rows nearest to the vector that is the parameter `q`. `crowd`: the partition is one (crowds.py)."""
+    policy = " HYBRID_POLICY BATCHES" if crowd else ""
+    asked = f"({standing(partition, now)})=>[KNN {limit} @{VECTOR} $q{policy} AS {DISTANCE}]"
     query = Query(asked).return_fields(PARTITION, EXPIRY, DISTANCE).return_field(KEY, decode_field=False)
     query = query.return_field(TEXT, decode_field=False)
     return query.sort_by(DISTANCE).paging(0, limit).dialect(2)
 
 
-def wording(partition: str, words: Sequence[str], limit: int, now: float) -> Query:
-    """The rows that have some of these words, by BM25, with their vectors."""
-    query = Query(f"{standing(partition, now)} {some_of(words)}").scorer("BM25STD").with_scores()
+def wording(partition: str, words: Sequence[str], limit: int, now: float, *, crowd: bool = False) -> Query:
+    """The rows that have some of these words, by BM25, with their vectors. In a crowd nearly every row has the usual
+    words: there it is those that have one of the longest."""
+    wanted = sorted(words, key=len, reverse=True)[:_LONGEST] if crowd else words
+    query = Query(f"{standing(partition, now)} {some_of(words, wanted)}").scorer("BM25STD").with_scores()
     query = query.return_fields(PARTITION, EXPIRY).return_field(KEY, decode_field=False)
     query = query.return_field(TEXT, decode_field=False)
     return query.return_field(VECTOR, decode_field=False).paging(0, limit).dialect(2)
 
 
-def some_of(words: Sequence[str]) -> str:
-    """The part of a query that wants some of these words (as `core.words` gives them) and ranks by all of them.
+def size(partition: str) -> Query:
+    """How many rows a partition has."""
+    return Query(f"@{PARTITION}:{{{partition}}}").no_content().paging(0, 0).dialect(2)
+
+
+def some_of(words: Sequence[str], wanted: Sequence[str]) -> str:
+    """The part of a query that wants some of the words `wanted` (as `core.words` gives them) and ranks by all `words`.
 
     One clause wants, others rank: within a larger query a server may stop at the first word of a union that a row has,
     and weigh the row by that alone (seen with version 2.10 of the search module).
     """
-    terms = kept(words)
-    return f"(@{WORDS}:({'|'.join(terms)}))=>{{$weight:0;}} " + " ".join(f"~@{WORDS}:{term}" for term in terms)
+    ranking = " ".join(f"~@{WORDS}:{term}" for term in kept(words))
+    return f"(@{WORDS}:({'|'.join(kept(wanted))}))=>{{$weight:0;}} {ranking}"
 
 
 def kept(words: Sequence[str]) -> list[str]:

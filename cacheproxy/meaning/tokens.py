@@ -4,6 +4,8 @@ A text can be strange to a model without one unknown token: a vocabulary that kn
 and spells. Vectors of such texts are near each other whatever they say, so they are refused as unknown too.
 """
 
+# mypy: disable-error-code="import-not-found,import-untyped"
+
 import re
 import unicodedata
 from collections import Counter
@@ -53,7 +55,8 @@ class Tokens:
             if token in {"[UNK]", "<unk>"} or _BYTE.fullmatch(token)
         )  # fmt: skip
         # Where tokens are made of bytes their names are no text, and no text is unknown.
-        self._scripts = None if "Ġ" in vocabulary else scripts_of(vocabulary)
+        of_bytes = sum(token.startswith("Ġ") for token in vocabulary) > _SIGNS
+        self._scripts = None if of_bytes else scripts_of(vocabulary)
 
     def read(self, text: str) -> Piece | Unfit:
         """`text` as tokens."""
@@ -84,17 +87,17 @@ def scripts_of(vocabulary: dict[str, int]) -> frozenset[str]:
         letters = [letter for letter in token.removeprefix("##").removeprefix("▁") if letter.isalpha()]
         if letters:
             (words if len(letters) > 1 else signs)[script(letters[0])] += 1
-    return frozenset(
-        name for name in words | signs if words[name] >= _WORDS or words[name] + signs[name] >= _SIGNS
-    )
+    return frozenset(name for name in words | signs if words[name] >= _WORDS or words[name] + signs[name] >= _SIGNS)
 
 
 def strangeness(text: str, scripts: frozenset[str]) -> float:
-    """The share of letters that are of other scripts than these. A letter that stands alone is a sign, as in `α`."""
+    """The share of letters that are of other scripts than these. A letter that stands alone is a sign, as pi
+    is in a formula."""
     if text.isascii():
         return 0.0
     letters = strange = 0
-    for word in _WORD.findall(text):
+    unmarked = "".join(sign for sign in text if not unicodedata.category(sign).startswith("M"))
+    for word in _WORD.findall(unmarked):
         letters += len(word)
         if not word.isascii():
             others = sum(script(letter) not in scripts for letter in word)

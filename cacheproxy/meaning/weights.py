@@ -4,10 +4,11 @@ Hugging Face hub, the hub itself; the first that has them. The hub is asked only
 A package is looked at, never imported, and its files are used only if they are the official ones, byte for byte.
 """
 
+# mypy: disable-error-code="import-not-found,import-untyped"
+
 import hashlib
 import importlib.metadata
 import logging
-import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def _shipped(package: Package) -> Traversable | None:
         distribution = importlib.metadata.distribution(package.distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-    place = Path(os.fspath(distribution.locate_file(package.place)))
+    place = Path(str(distribution.locate_file(package.place)))
     if place.suffix != ".zip":
         return place if place.is_dir() else None
     try:
@@ -172,9 +173,7 @@ def _from_hub(full: str, *, local: bool) -> Path | None:
     except ImportError:
         return None
     try:
-        told = snapshot_download(
-            full, local_files_only=local, allow_patterns=_PATTERNS, ignore_patterns=_OTHER_FORMS
-        )
+        told = snapshot_download(full, local_files_only=local, allow_patterns=_PATTERNS, ignore_patterns=_OTHER_FORMS)
     except Exception as error:  # noqa: BLE001 - of a library with many: no place, no network, a bad name, no such model
         if not local:
             log.warning("the hub: %s", type(error).__name__)

@@ -8,6 +8,8 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from cacheproxy.errors import Trouble
+
 T = TypeVar("T")
 _Order = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
@@ -19,11 +21,16 @@ class Worker:
         self._name = name
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def do(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """What `work` gives or raises, after what was ordered before. It is done though nobody waits for it."""
+        """What `work` gives or raises, after what was ordered before. It is done though nobody waits for it. `Trouble`
+        once it is closed."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
+        if self._closed:
+            future.set_exception(Trouble("closed", "closed"))
+            return future
         self._orders.put((work, loop, future))
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
@@ -32,6 +39,7 @@ class Worker:
 
     def close(self) -> None:
         """Let the thread end after what was ordered. Does not wait for it."""
+        self._closed = True
         self._orders.put(None)
 
     def _run(self) -> None:

@@ -26,9 +26,9 @@ _asking: ContextVar[object] = ContextVar("_asking", default=None)
 
 
 class Keys(AsyncCommandsParser):
-    """Where the keys of a command stand, for the commands that a store uses: the server need not be asked."""
+    """Where the first key of a command stands, for the commands that a store uses: the server need not be asked, and
+    says itself if the others lie elsewhere."""
 
-    _ALL = frozenset({"MGET", "DEL", "UNLINK", "EXISTS", "TOUCH"})
     _COUNTED = frozenset({"EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"})
 
     async def initialize(self, node: ClusterNode | None = None) -> None:
@@ -36,9 +36,7 @@ class Keys(AsyncCommandsParser):
 
     async def get_keys(self, *args: Any) -> tuple[Any, ...] | None:
         name = str(args[0]).upper()
-        if name in self._COUNTED and len(args) > 2:
-            return args[3 : 3 + int(args[2])]
-        return args[1:] if name in self._ALL else args[1:2]
+        return args[3:4] if name in self._COUNTED else args[1:2]
 
 
 class Node(ClusterNode):
@@ -181,10 +179,6 @@ class Cluster(RedisCluster):
         self._starting = None
         if not task.cancelled():
             task.exception()  # seen, even if all who waited have gone
-
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
-        await self.initialize()
-        return await super().execute_command(*args, **options)
 
     async def aclose(self) -> None:
         """Forget the map and use no present connection again. The pools are their maker's to close."""

@@ -30,8 +30,9 @@ from cacheproxy.stores.redis_scripts import ANNOUNCE, CATCH_UP, RAISE
 log = logging.getLogger("cacheproxy.store")
 
 LEASE = 0.1
-"""Seconds for which what was looked up may be served without being looked up again; a removal is acknowledged that
-much after it was carried out."""
+"""Seconds for which what was looked up may be served without being looked up again."""
+SLACK = 2
+"""How many leases after it was carried out a removal is acknowledged: a large answer is packed after the last look."""
 LASTING_MS = 40 * 86_400_000
 """How long the heads, the log and the secret live without any replica: longer than any answer."""
 EVERYTHING = Selector(everything=True)
@@ -202,7 +203,7 @@ class RedisEpochs:
         await self._announce(line)
         carried = self._clock.monotonic()
         await self._replicated()
-        await asyncio.sleep(max(0.0, carried + LEASE - self._clock.monotonic()))
+        await asyncio.sleep(max(0.0, carried + SLACK * LEASE - self._clock.monotonic()))
 
     async def _replicated(self) -> None:
         if self._keys.shards > 1:

@@ -199,23 +199,18 @@ def _check_memory(survey: Survey, _: Target) -> Iterable[Remark]:
     if survey.maxmemory and survey.eviction == "noeviction":
         text = "When its memory is full this server refuses every write (OOM), so that nothing new is shared:"
         yield Remark("warning", f"{text} set maxmemory-policy to allkeys-lru or volatile-ttl.")
+    if survey.maxmemory and (survey.eviction or "").endswith("-random"):
+        text = "This server lets go of keys at random, now and then of the count of removals: then all answers are given"
+        yield Remark("warning", f"{text} up. Set maxmemory-policy to allkeys-lru or volatile-ttl.")
     if survey.maxmemory == 0:
         text = "This server has no bound on its memory: answers expire, but many of them can fill the machine."
         yield Remark("info", f"{text} Set maxmemory, and maxmemory-policy to allkeys-lru or volatile-ttl.")
 
 
 def _check_persistence(survey: Survey, _: Target) -> Iterable[Remark]:
-    if survey.rdb and not survey.aof:
-        text = "This server saves snapshots (RDB) without a log of writes (AOF): when it crashes and loads an old one,"
-        yield Remark(
-            "warning",
-            f'{text} answers that were purged since come back. Set save "" (nothing saved) or appendonly yes.',
-        )
-    elif survey.aof:
-        text = (
-            "This server keeps a log of writes (AOF): with appendfsync everysec a crash of its machine can bring back"
-        )
-        yield Remark("info", f"{text} what was purged in the last second.")
+    if survey.rdb or survey.aof:
+        text = "This server saves what it holds (RDB or AOF), which is of no use: after a restart no answer from before is"
+        yield Remark("info", f"{text} read, since it may have been purged after it was saved.")
 
 
 _CHECKS: tuple[Callable[[Survey, Target], Iterable[Remark]], ...] = (

@@ -139,17 +139,32 @@ async def comes_back(client: Client) -> None:
 
 
 async def test_a_name_that_does_not_resolve(sharing, redis, session, caplog, monkeypatch):
-    """From the start, and after connections were lost; and no name is asked for over and over."""
+    """From the start; and it is not asked for at every request."""
     name = Name(monkeypatch)
     name.known = False
     [proxy], [client] = await sharing(f"redis://{HOST}:{redis.port}", 1, redis__timeout=DEADLINE)
     answers = await burst([client], mixed(COUNT))
     assert caches(answers) == {"MISS": COUNT}
     assert set((await troubles(session, proxy))["redis (read)"]) == {"dns"}
+    assert name.asked < COUNT // 4
     await is_alive(session, proxy)
     name.known = True
     await hits_back([client], KNOWN[0])
     await comes_back(client)
+    assert alternate(said(caplog))
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_demoted_primary_is_left_for_the_one_at_the_same_name(sharing, own_redis, relay_to, caplog):
+    """B67: the connections to the old one are open and well, and it takes no writes; the name leads elsewhere now."""
+    old, new = own_redis(), own_redis()
+    relay = relay_to(old.address)
+    _, [client] = await sharing(relay.url, 1)
+    await warm(client)
+    old.cli("REPLICAOF", "127.0.0.1", new.port)
+    relay.target = new.address
+    await comes_back(client)
+    assert len([key for key in new.cli("KEYS", "*") if b":e:" in key]) > 0
     assert alternate(said(caplog))
 
 

@@ -68,13 +68,14 @@ class Name:
     """What `HOST` resolves to, for this process; nothing while it is not `known`."""
 
     def __init__(self, monkeypatch) -> None:
-        self.known = True
+        self.known, self.asked = True, 0
         self._real = socket.getaddrinfo
         monkeypatch.setattr(socket, "getaddrinfo", self._find)
 
     def _find(self, host, *arguments, **options):
         if host != HOST:
             return self._real(host, *arguments, **options)
+        self.asked += 1
         if not self.known:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return self._real("127.0.0.1", *arguments, **options)

@@ -14,7 +14,7 @@ from cacheproxy.core.key import entry_id
 from cacheproxy.core.model import Identity
 from cacheproxy.core.redis_url import read
 from cacheproxy.errors import Trouble
-from cacheproxy.meaning import redisearch_life, redisearch_schema
+from cacheproxy.meaning import crowds, redisearch_life, redisearch_schema
 from cacheproxy.meaning.rebuild import rebuild
 from cacheproxy.meaning.redisearch_errors import Missing, told
 from cacheproxy.meaning.redisearch_hits import Hits
@@ -174,6 +174,55 @@ async def test_the_proxys_own_client_will_do(redis, make):
     assert await index.sweep(NOW) == 0
     await index.close()
     await link.close()
+
+
+async def test_a_crowd_is_searched_in_its_own_way_and_found_the_same(redis, make, monkeypatch):
+    """A server would look at each row of a large partition. Only a search that took long has its partition counted."""
+    monkeypatch.setattr(crowds, "LEAST", 100)
+    small, index = bytes(32), make(dim=32)
+    dice = np.random.default_rng(1)
+    for number in range(160):
+        vector = dice.standard_normal(32)
+        await index.add(row(number, vector, f"word{number} and so on", partition=P if number < 150 else small))
+
+    async def ask(partition=P):
+        return await index.search(partition, line(1, dim=32), "and word7 so words more on", 8, NOW)
+
+    def sent() -> list[tuple[int, bool, bool]]:
+        """Searches until now, whether one counts, whether one walks the graph."""
+        searches = [heard.words for heard in monitor.heard() if heard.name == "FT.SEARCH"]
+        return len(searches), any(b"NOCONTENT" in s for s in searches), any(b"BATCHES" in s[2] for s in searches)
+
+    monkeypatch.setattr(crowds, "SLOW", 60)
+    before = await ask()
+    with redis.monitor() as monitor:
+        assert await ask() == before
+        assert sent() == (2, False, False)
+    monkeypatch.setattr(crowds, "SLOW", 0)
+    await ask()
+    await ask(small)
+    with redis.monitor() as monitor:
+        assert {near.key for near in await ask()} >= {
+            near.key for near in before if near.by_meaning or near.by_words == 1
+        }
+        assert sent() == (3, True, True)
+    with redis.monitor() as monitor:
+        await ask()
+        assert sent() == (2, False, True), "a count lasts"
+    with redis.monitor() as monitor:
+        assert len(await ask(small)) == 8
+        assert sent() == (3, True, False), "it is small"
+
+
+async def test_a_search_that_nobody_waited_for_was_slow(relay, make, monkeypatch):
+    monkeypatch.setattr(crowds, "SLOW", 0.01)
+    index = make(client_options={"port": relay.port})
+    await index.add(row(1))
+    relay.delay(0.2)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.03):
+            await keys(index)
+    assert index._crowds.due(P.hex(), 1e9)
 
 
 # Made by whoever comes first
@@ -455,7 +504,7 @@ async def test_trouble_says_its_kind_and_nothing_of_the_question(lost, make):
 async def test_a_query_that_a_server_refuses_tells_nothing_of_the_question(redis, make, monkeypatch):
     index = make()
     await index.add(row(1))
-    monkeypatch.setattr(redisearch_schema, "some_of", lambda words: "@nowhere:[broken " + " ".join(words))
+    monkeypatch.setattr(redisearch_schema, "some_of", lambda words, _: "@nowhere:[broken " + " ".join(words))
     with pytest.raises(Trouble) as caught:
         await index.search(P, line(1), SECRET, 5, NOW)
     assert "aurora" not in f"{caught.value} {caught.value.__cause__}"
@@ -497,7 +546,7 @@ async def test_words_of_a_question_cannot_say_that_the_index_is_missing(redis, m
     index = make(journal=journal)
     await index.add(row(1))
     real = redisearch_schema.some_of
-    monkeypatch.setattr(redisearch_schema, "some_of", lambda words: real(words) + " @nowhere:[broken")
+    monkeypatch.setattr(redisearch_schema, "some_of", lambda words, wanted: real(words, wanted) + " @nowhere:[broken")
     with pytest.raises(Trouble) as caught:
         await index.search(P, line(1), "no such index unknown index name index not found", 5, NOW)
     assert not isinstance(caught.value, Missing)

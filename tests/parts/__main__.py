@@ -3,12 +3,13 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.parts import clients, engine, place, redis
+from tests.parts import clients, embedder, engine, place, redis
 
 
 def main() -> int:
     jobs = [lambda name=name: place.python_part(name) for name in reversed(clients.PYTHON)]
     jobs.insert(0, engine.install)
+    jobs.append(embedder.install)
     if redis.here():
         jobs.append(redis.install)
     else:

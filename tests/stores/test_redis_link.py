@@ -7,7 +7,9 @@ import threading
 import pytest
 
 from cacheproxy.core.redis_url import Topology
-from cacheproxy.errors import ConfigurationError
+from cacheproxy.errors import ConfigurationError, Trouble
+from cacheproxy.stores.redis_cluster import Node
+from cacheproxy.stores.redis_dial import Names
 from cacheproxy.stores.redis_link import CLUSTER_SHARDS
 from cacheproxy.stores.redis_trouble import trouble
 from tests.examples import OPERATIONS
@@ -125,6 +127,14 @@ def test_certificates_that_cannot_be_used(link_to, tmp_path):
             link_to("rediss://localhost", **paths)
 
 
+async def test_one_who_leaves_does_not_take_the_name_from_the_others():
+    names = Names()
+    leaves, stays = (asyncio.ensure_future(names.find("localhost", 1)) for _ in range(2))
+    await asyncio.sleep(0)
+    leaves.cancel()
+    assert ("127.0.0.1", 1) in [info[4] for info in await stays]
+
+
 async def test_a_name_server_that_hangs_costs_one_thread(redis, link_to, monkeypatch):
     """B63: whoever asks is not kept longer than he waits, however many they are."""
     resumed = threading.Event()
@@ -170,8 +180,13 @@ def roles(fleet):
     return primary, next(server for server in servers.values() if server is not primary)
 
 
-async def test_sentinels_that_do_not_know(fleet, link_to):
+async def test_sentinels_that_do_not_know(fleet, link_to, relay_to):
     watch, _ = fleet
+    late = relay_to(watch.servers[0].address)
+    late.answer(replies.LOADING, "SENTINEL")
+    late.delay(0.05)
+    both = [("127.0.0.1", late.port), watch.addresses[1]]
+    assert await kind_of(link_to(sentinel_url(both, "unknown"))) == "masterdown"
     assert await kind_of(link_to(sentinel_url(watch.addresses, "unknown"))) == "masterdown"
     assert await kind_of(link_to(sentinel_url([("127.0.0.1", 1)]))) == "refused"
 
@@ -231,6 +246,8 @@ async def test_a_failover_is_followed_by_name(fleet, link_to):
     await works(link)
     assert new.cli("CLIENT", "LIST").count(b"name=cacheproxy") == 1
     assert set(new.info("keyspace")) >= {"db1"}
+    await link.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 # A cluster
@@ -238,7 +255,7 @@ async def test_a_failover_is_followed_by_name(fleet, link_to):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    made = redis_fleet.cluster(tmp_path_factory.mktemp("cluster"))
+    made = redis_fleet.cluster(tmp_path_factory.mktemp("cluster"), config=["cluster-require-full-coverage no"])
     yield made
     made.stop()
 
@@ -287,6 +304,8 @@ async def test_a_slot_that_moves_is_followed(cluster, link_to):
     read = ["{moved}a", "{moved}b"] * 20
     assert await asyncio.gather(*(link.redis.get(key) for key in read)) == [b"1", b"2"] * 20
     cluster.move("{moved}", to)
+    manager = link.redis.nodes_manager
+    manager.nodes_cache.pop(f"127.0.0.1:{to.port}")  # one that joined after the map was learned
     assert await asyncio.gather(*(link.redis.get(key) for key in read)) == [b"1", b"2"] * 20
     async with link.redis.pipeline() as pipeline:
         for key in read:
@@ -294,6 +313,7 @@ async def test_a_slot_that_moves_is_followed(cluster, link_to):
         assert await pipeline.execute() == [b"1", b"2"] * 20
     await link.redis.set("{moved}a", "3")
     assert to.cli("GET", "{moved}a") == b"3"
+    assert {type(node) for nodes in manager.slots_cache.values() for node in nodes} == {Node}
 
 
 async def test_one_node_of_a_cluster_that_fails(cluster, link_to):
@@ -306,6 +326,8 @@ async def test_one_node_of_a_cluster_that_fails(cluster, link_to):
     try:
         lost = homes.pop(gone.port)
         assert await kind_of(link, "GET", lost) in ("timeout", "clusterdown")
+        with pytest.raises(Trouble):
+            await link.survey()
         for node in cluster.nodes[1:]:
             assert await link.redis.get(homes[node.port]) == b"v"
     finally:
@@ -323,6 +345,32 @@ async def works_on(link, names) -> None:
 async def settle(cluster) -> None:
     """Wait until every node finds the cluster well."""
     await until(lambda: all(b"cluster_state:ok" in node.cli("CLUSTER", "INFO") for node in cluster.nodes), 30)
+
+
+async def together(link, *names) -> list:
+    async with link.redis.pipeline() as pipeline:
+        for name in names:
+            pipeline.execute_command("GET", name)
+        return await pipeline.execute()
+
+
+async def test_a_node_that_another_took_over(cluster, link_to):
+    """Whoever still holds the old map learns the new one."""
+    link = link_to(cluster_url(cluster), max_connections=2)
+    gone, heir = cluster.nodes[2], cluster.nodes[0]
+    name = next(name for name in (f"{{{n}}}" for n in range(99)) if cluster.home(name) is gone)
+    await works_on(link, [name])
+    cluster.move(name, heir)
+    gone.kill()
+    try:
+        with pytest.raises(Exception) as caught:
+            await together(link, name)
+        assert trouble(caught.value).kind in ("reset", "refused")
+        assert await together(link, name) == [b"v"]
+    finally:
+        gone.launch()
+        gone.wait()
+        await settle(cluster)
 
 
 async def test_a_cluster_reached_by_its_other_nodes(cluster, link_to):

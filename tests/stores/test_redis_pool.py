@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from redis._parsers import _AsyncHiredisParser, _AsyncRESP3Parser
+from redis.exceptions import TimeoutError as SlowError
 
 from cacheproxy.stores.redis_trouble import trouble
 from tests.examples import OPERATIONS, SEED
@@ -78,7 +79,8 @@ async def test_one_deadline_holds_for_the_whole_handshake(relay, link_to):
     link = link_to(relay.url, 0.1)
     link.redis.connection_pool.connection_kwargs["deadline"] = 0.3
     relay.slice(1, 0.05, ways=[replies.DOWN])
-    assert await kind_of(link.redis.get("k")) == "timeout"
+    with pytest.raises(SlowError):  # redis-py's own, which its clients know
+        await link.redis.get("k")
     await until(lambda: relay.open == 0)
     relay.clear()
     assert await link.redis.get("k") is None
@@ -295,6 +297,7 @@ async def test_cancelled_at_any_moment(redis, relay, link_to, parser):
     seen = await ask_at_random(link, OPERATIONS // 2)
     assert min(seen["answered"], seen["cancelled"]) > OPERATIONS // 10
     assert link.connections <= 2
-    assert "0 busy, 0 being made, 0 waiting" in repr(link.redis.connection_pool)
+    # What nobody waits for any more may still be being made.
+    await until(lambda: "0 busy, 0 being made, 0 waiting" in repr(link.redis.connection_pool))
     await until(lambda: relay.open == link.connections)
     assert await link.redis.get("{k}1") == b"1"

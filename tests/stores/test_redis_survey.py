@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from redis.exceptions import ConnectionError as BrokenError
 
 from cacheproxy.core.redis_url import read
 from cacheproxy.errors import Trouble
-from cacheproxy.stores.redis_survey import Remark, Survey, merged, remarks
+from cacheproxy.stores.redis_survey import Remark, Survey, ask, merged, remarks
 from tests.fakes import relay as replies
 from tests.parts import redis as part
 from tests.parts import redis_fleet
@@ -45,13 +46,16 @@ SAID = [
     (but(GOOD, eviction="noeviction"), SINGLE, [("warning", "set maxmemory-policy to allkeys-lru or volatile-ttl")]),
     (but(GOOD, maxmemory=0, eviction="noeviction"), SINGLE, [("info", "no bound on its memory")]),
     (but(GOOD, maxmemory=None, eviction="noeviction"), SINGLE, []),
-    (but(GOOD, rdb=True), SINGLE, [("warning", 'Set save ""')]),
-    (but(GOOD, rdb=True, aof=None), SINGLE, [("warning", 'Set save ""')]),
-    (but(GOOD, rdb=True, aof=True), SINGLE, [("info", "log of writes (AOF)")]),
+    (but(GOOD, rdb=True), SINGLE, [("info", "saves what it holds")]),
+    (but(GOOD, rdb=True, aof=None), SINGLE, [("info", "saves what it holds")]),
+    (but(GOOD, rdb=True, aof=True), SINGLE, [("info", "saves what it holds")]),
     (but(GOOD, rdb=None, aof=None), SINGLE, []),
+    (but(GOOD, eviction="allkeys-random"), SINGLE, [("warning", "at random")]),
+    (but(GOOD, eviction="volatile-random"), SINGLE, [("warning", "at random")]),
+    (but(GOOD, eviction="volatile-random", maxmemory=None), SINGLE, []),
     (
         but(GOOD, rdb=True, search=None, role="slave", maxmemory=0), SINGLE,
-        [("error", "replica"), ("warning", "RDB"), ("info", "cannot search"), ("info", "no bound")],
+        [("error", "replica"), ("info", "cannot search"), ("info", "no bound"), ("info", "RDB")],
     ),
 ]  # fmt: skip
 
@@ -117,6 +121,20 @@ async def test_a_user_who_may_nothing(redis_start, link_to):
     server = redis_start(acl=["user app on >pw ~* -@all +client|setname"])
     link = link_to(server.url.replace("//", "//app:pw@"))
     assert await link.survey() == Survey(search="?")
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("reply", "there"),
+    [
+        (b"-ERR wrong number of arguments for 'FT.HYBRID' command\r\n", True),
+        (b"-NOPERM User app has no permissions to run the 'ft.hybrid' command\r\n", False),
+        (b"-ERR unknown command 'FT.HYBRID', with args beginning with: \r\n", False),
+    ],
+)
+async def test_a_command_that_may_be_used(relay, link_to, reply, there):
+    relay.answer(reply, "FT.HYBRID")
+    assert (await link_to(relay.url).survey()).hybrid is there
 
 
 @pytest.mark.redis
@@ -197,6 +215,25 @@ async def test_a_server_that_answers_anything(relay, link_to, reply, kind):
         with pytest.raises(Trouble) as caught:
             await link.survey()
         assert caught.value.kind == kind
+
+
+class Broken:
+    """A client of a cluster, whose pipelines give what they could not get as results."""
+
+    def pipeline(self) -> "Broken":
+        return self
+
+    def execute_command(self, *_: object, **__: object) -> None:
+        pass
+
+    async def execute(self, *, raise_on_error: bool) -> list[Exception]:
+        assert not raise_on_error
+        return [BrokenError()] * 6
+
+
+async def test_a_node_that_broke_off_is_not_unknown_but_in_trouble():
+    with pytest.raises(BrokenError):
+        await ask(Broken(), {"target_nodes": object()})
 
 
 @pytest.mark.redis

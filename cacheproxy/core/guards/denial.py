@@ -19,11 +19,12 @@ _MENTAL = frozenset({
 @dataclass(frozen=True, slots=True)
 class Denial:
     """`said`: what is denied, by the root of the word that follows; `doubts`: words that may deny or not; `flipped`:
-    opposites of which one side is denied."""
+    opposites of which one side is denied; `fails`: words that say that something does not work."""
 
     said: frozenset[str]
     doubts: frozenset[str]
     flipped: frozenset[int]
+    fails: frozenset[str]
 
 
 def denial(words: Sequence[Word]) -> Denial:
@@ -43,7 +44,7 @@ def denial(words: Sequence[Word]) -> Denial:
             said.pop()
         else:
             said.append((at, denied))
-    return Denial(frozenset(root for _, root in said), frozenset(doubts), frozenset(flipped))
+    return Denial(frozenset(root for _, root in said), frozenset(doubts), frozenset(flipped), frozenset(w.root for w in words if w.fails))
 
 
 _BREAKS = frozenset({".", "and", "or"})
@@ -66,6 +67,9 @@ def _next(words: Sequence[Word], at: int) -> str:
 def denials_differ(asked: tuple[Denial, Poles], stored: tuple[Denial, Poles]) -> str:
     """What only one of two texts denies; empty if nothing."""
     if bool(asked[0].said) == bool(stored[0].said):
+        for one, other in ((asked[0], stored[0]), (stored[0], asked[0])):
+            if one.fails and not (other.said or other.doubts):
+                return f"{min(one.fails)} / -"
         return ""
     (denying, ours), (other, theirs) = (asked, stored) if asked[0].said else (stored, asked)
     turned = {pair: ours[pair] for pair in denying.flipped if pair in ours}

@@ -38,6 +38,11 @@ class Order:
     symmetric: bool
     genders: str
     passive: bool
+    attributes: frozenset[str]
+
+    def qualifies(self, root: str) -> bool:
+        """Whether a word narrows what the text is about: "in Delhi", "and its risks", "disposable card"."""
+        return root in self.joined or root in self.attributes or any(role for word, role in self.places if word == root and role not in {"", "to"})
 
 
 def order(words: Sequence[Word], used: frozenset[int]) -> Order:
@@ -45,6 +50,7 @@ def order(words: Sequence[Word], used: frozenset[int]) -> Order:
     places: list[tuple[str, str]] = []
     joined: set[str] = set()
     genders: list[str] = []
+    attributes: set[str] = set()
     role, be, symmetric, passive = "", False, False, False
     for at, word in enumerate(words):
         text = word.text
@@ -66,6 +72,8 @@ def order(words: Sequence[Word], used: frozenset[int]) -> Order:
                 places = _active(places, verb, word.root)
                 be, passive = False, True
             else:
+                if at and places and not role and not words[at - 1].light and words[at - 1].root == places[-1][0]:
+                    attributes.add(places[-1][0])
                 places.append((word.root, "" if role == "and" else role))
             if role == "and":
                 joined.add(word.root)
@@ -73,7 +81,7 @@ def order(words: Sequence[Word], used: frozenset[int]) -> Order:
     seen: dict[str, int] = {}
     for root, _ in places:
         seen[root] = seen.get(root, 0) + 1
-    return Order(tuple(p for p in places if seen[p[0]] == 1), frozenset(joined), symmetric, "".join(genders), passive)
+    return Order(tuple(p for p in places if seen[p[0]] == 1), frozenset(joined), symmetric, "".join(genders), passive, frozenset(attributes))
 
 
 def _participle(words: Sequence[Word], at: int) -> str | None:
@@ -95,6 +103,10 @@ def _active(places: list[tuple[str, str]], verb: str, agent: str) -> list[tuple[
     return [(agent, ""), (verb, ""), *before]
 
 
+_CLASHES = frozenset(map(frozenset, (("from", "to"), ("with", ""), ("by", ""), ("from", "of"))))
+"""Roles of one and the same thing that mean another question: "top up with my card", "top up my card"."""
+
+
 def orders_differ(asked: Order, stored: Order) -> str:
     """Two words that changed places; empty if none did."""
     if asked.genders != stored.genders and set(asked.genders) == set(stored.genders) == {"m", "f"}:
@@ -104,8 +116,8 @@ def orders_differ(asked: Order, stored: Order) -> str:
     if len(shared) < 2:
         return ""
     for root, role, _, other in shared:
-        if {role, other} == {"from", "to"}:
-            return root
+        if frozenset({role, other}) in _CLASHES:
+            return f"{role or '-'} {root} / {other or '-'} {root}"
     if asked.symmetric and stored.symmetric:
         return ""
     line = [place for _, _, place, _ in shared]

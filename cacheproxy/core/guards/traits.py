@@ -56,6 +56,12 @@ def amounts_differ(asked: frozenset[str], stored: frozenset[str]) -> str:
     return ""
 
 
+def degrees_differ(asked: frozenset[str], stored: frozenset[str]) -> str:
+    """Comparatives and superlatives that each of two texts has for itself; empty if one of them has none."""
+    left, right = asked - stored, stored - asked
+    return _told(left, right) if left and right else ""
+
+
 def groups_differ(asked: frozenset[str], stored: frozenset[str]) -> str:
     """Groups that only one of two texts has; empty if there are none."""
     return _told(asked - stored, stored - asked)

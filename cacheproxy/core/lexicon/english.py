@@ -12,7 +12,7 @@ question ask asking asked answer look looking find think thinking thought mean m
 appear appeared happen happens happened happening able possible what which who whom whose when where why how whether
 advice tip suggestion recommend suggest idea exactly specific particular certain different various other another
 still already yet even ever much more many lot lots some any each
-sir madam guys folks everyone else own such that's vs versus etc eg ie via per re am pm quick quickly currently according accord again
+sir madam folks everyone else own such that's vs versus etc eg ie via per re am pm quick quickly currently according accord again
 excuse hey assist aid type types kinds sorts please list name required requirement requirements need needs needed option options still
 step steps procedure process method order able use using used
 out off through throughout around across along away among behind beyond during within toward towards until till since upon
@@ -25,7 +25,7 @@ time times role case cases point part topic example examples instance reason rea
 come comes came coming become becomes became put puts set keep keeps kept make makes made making take takes took taken taking
 provide provides offer offers include includes consider considers feel feels felt call calls work works worked working going gone
 plan planning start begin end up ended manage manages possible available thoughts views opinion opinions view experience
-world life today day days nowadays recently currently presently now sometime anytime one's guy guys man-made various several few
+world life today day days nowadays recently currently presently now sometime anytime one's various several few
 bit little more extra hard instruct guide guidance teach enough seriously perfectly fully completely totally absolutely entirely
 exist there's hers his everywhere anywhere somewhere nowhere_else whenever wherever whatever whichever whoever however
 doing undergo let lets let's assist assistance explanation explanations explain explaining explained figure checking check
@@ -40,8 +40,7 @@ problem problems issue issues foreign open opening realise realize notice notice
 easy easier easiest easily simple simplest fast faster fastest quick quickest efficient new newer newest latest recent current
 popular famous well-known different early special certain whole entire original old big large small huge
 strong high low long short further additional daily regular standard basic normal natural personal own modern
-successfully practical actual main several able ready live living lives person people human humans man woman men
-women guy girl boy someone student students beginner beginners adult adults place places area areas website site sites
+successfully practical actual main several able ready live living lives person people human humans place places area areas website site sites
 online internet app apps program programs tool tools list type name names detail details information info process system work job
 history field career industry company business market service services product products option options technique
 techniques strategy strategies question questions answer answers book books post article read reading watch see seen saw
@@ -74,8 +73,13 @@ unverified: verify | unread: read | unused: use | unedited: edit | unanswered: a
 """
 
 SOFT = """
-trouble difficulty difficult hard problem issue fail failed fails failure failing missing miss refuse reject declined
-decline deny denied lack avoid prevent stop stopped broken absent error avoidable few little less lost loses lose forget forgot forgotten difficulties wrong mistake impossible
+hard problem problems issue issues miss avoid prevent stop stopped absent error few little less lost loses lose forget
+forgot forgotten wrong mistake impossible fix help
+"""
+
+FAILURES = """
+trouble difficulty difficulties difficult fail fails failed failing failure missing refuse refused reject rejected declined decline
+deny denied denies lack broken stuck unable
 """
 
 OPPOSITES = """
@@ -112,6 +116,7 @@ tall / short
 wide / narrow
 thick / thin
 fast quick / slow
+similar alike similarity / differ different difference
 hot warm / cold cool
 heat / cool
 hard difficult / easy
@@ -509,7 +514,8 @@ to: to into onto toward towards until till
 than: than
 over: over
 by: by
-of: of for in on at with about during per within
+with: with using via through by_using
+of: of for in on at about during per within
 and: and or vs versus &
 """
 
@@ -518,4 +524,75 @@ short: brief briefly concise concisely in_short in_brief short_answer short_vers
 detailed: detailed in_detail in_depth | one_sentence: one_sentence in_a_sentence | formal: formally formal_english
 informal: informally informal_english casual_english | simple: simple_terms simple_words plain_english layman
 technical: technical_terms | rhyme: rhyming | step_by_step: step_by_step
+"""
+
+KINDS = """
+cat dog rabbit bird fish horse cow pig sheep goat chicken duck turtle snake hamster lion tiger bear wolf fox monkey elephant whale shark dolphin bee ant spider frog lizard parrot puppy kitten mosquito
+head neck shoulder arm elbow wrist hand finger thumb chest back stomach belly hip leg thigh knee ankle foot toe eye ear nose mouth lip tongue tooth throat heart lung liver kidney brain skin hair nail bone muscle thyroid pancreas spleen bladder colon amygdala hippocampus cerebellum
+red orange yellow green blue purple pink brown black white gray grey silver gold
+apple banana grape lemon mango pear peach cherry strawberry blueberry pineapple watermelon avocado tomato potato onion garlic carrot cucumber lettuce spinach broccoli corn rice wheat oat barley pasta bread pizza burger sushi steak beef pork lamb salmon tuna shrimp egg cheese butter milk cream yogurt honey sugar salt pepper flour chocolate
+coffee tea beer wine vodka whiskey rum gin juice soda water
+soccer football basketball baseball tennis golf hockey cricket rugby volleyball swimming boxing wrestling skiing badminton cycling chess
+guitar piano violin drum flute cello trumpet saxophone bass ukulele
+doctor nurse teacher lawyer engineer accountant plumber electrician carpenter pilot chef dentist architect pharmacist firefighter police soldier journalist farmer mechanic programmer designer
+mother father brother sister son daughter uncle aunt cousin grandmother grandfather wife husband nephew niece mom dad
+car bus train plane bike motorcycle boat ship truck helicopter scooter van tram subway
+gold silver copper iron steel aluminum titanium lead zinc tin nickel platinum bronze brass
+oxygen hydrogen nitrogen carbon helium sodium potassium calcium magnesium phosphorus sulfur chlorine iodine iron
+sun moon earth mars venus jupiter saturn uranus neptune pluto mercury
+spring summer winter autumn
+math physics chemistry biology history geography economics psychology sociology philosophy statistics algebra calculus geometry astronomy
+diabetes cancer asthma flu cold malaria measles hepatitis pneumonia arthritis depression anxiety autism adhd dementia epilepsy stroke eczema psoriasis anemia migraine covid hiv tuberculosis bronchitis
+ibuprofen aspirin paracetamol acetaminophen naproxen tylenol advil metformin insulin amoxicillin penicillin lisinopril omeprazole
+python java javascript ruby rust golang kotlin swift php perl scala typescript c++ c# haskell matlab
+mysql postgres sqlite mongodb oracle redis cassandra mariadb dynamodb elasticsearch
+windows linux macos ubuntu android ios debian fedora chromeos
+chrome firefox safari edge opera
+google facebook twitter instagram whatsapp snapchat tiktok youtube linkedin pinterest reddit telegram discord slack netflix spotify amazon ebay uber lyft airbnb paypal venmo stripe
+word excel powerpoint outlook onenote access
+aws azure gcp heroku docker kubernetes
+branch repository repo commit tag fork
+file folder directory disk drive
+username password email phone address pin
+credit debit gift prepaid
+visa mastercard amex
+checking savings
+cheque cash
+bachelor master phd diploma
+breakfast lunch dinner brunch supper
+bedroom bathroom kitchen garage basement attic garden
+north south east west
+chicken turkey duck
+ipad iphone macbook imac airpods
+xbox playstation nintendo
+mean median mode variance
+sine cosine tangent
+noun verb adjective adverb pronoun
+circle square triangle rectangle cube sphere cylinder cone pentagon hexagon
+meiosis mitosis
+plaintiff defendant
+atom molecule electron proton neutron ion
+bread cake pie cookie pancake waffle muffin
+england scotland wales ireland france germany spain italy portugal greece sweden norway denmark finland poland russia ukraine turkey egypt china japan korea india pakistan bangladesh nepal thailand vietnam indonesia malaysia singapore philippines australia canada mexico brazil argentina chile peru colombia usa uk austria switzerland belgium netherlands iran iraq israel nigeria kenya ethiopia ghana morocco algeria
+london paris berlin madrid rome tokyo beijing shanghai delhi mumbai bangalore chennai hyderabad kolkata pune sydney melbourne toronto vancouver chicago boston seattle dallas houston miami austin nyc los_angeles san_francisco dubai moscow istanbul
+texas california florida ohio georgia nevada arizona oregon virginia colorado michigan alaska hawaii
+pregnant elderly diabetic
+infant toddler teenager adult baby child
+wedding funeral birthday anniversary graduation christmas easter halloween thanksgiving
+invoice receipt refund payment quote
+declined pending cancelled failed reverted completed
+earn spend save invest donate
+install update remove configure
+live sleep eat breathe
+"""
+
+DEGREES = """
+fast: fastest faster quickest quicker | easy: easiest easier simplest simpler | cheap: cheapest cheaper | safe: safest safer
+large: largest larger biggest bigger | small: smallest smaller | tall: tallest taller highest higher | old: oldest older
+young: youngest younger | strong: strongest stronger | weak: weakest weaker | rich: richest richer wealthiest | poor: poorest
+hot: hottest hotter warmest | cold: coldest colder | long: longest longer | short: shortest shorter | near: nearest nearer closest closer
+far: farthest furthest farther | deep: deepest deeper | heavy: heaviest heavier | light: lightest lighter | healthy: healthiest healthier
+new: newest newer latest | early: earliest earlier | hard: hardest harder toughest | slow: slowest slower | smart: smartest smarter
+dangerous: deadliest most_dangerous | popular: most_popular | expensive: most_expensive priciest | common: most_common
+first: first | last: last | median: median | total: total
 """

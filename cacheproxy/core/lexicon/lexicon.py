@@ -23,8 +23,10 @@ class Word:
 
     `root`: the name of its family. `light`: it carries no subject of its own; `weak`:
     it adds little to one. `denies`: "not" and the like, or a word
-    with "not" in it ("illegal"; then `root` is that of the rest); `doubts`: may say "not" or not ("trouble"). `poles`:
-    opposites that it is one side of, with the side. `kin`: groups of synonyms it is in. `traits`: guards' own groups,
+    with "not" in it ("illegal"; then `root` is that of the rest); `doubts`: may say "not" or not ("wrong"), and `fails`: says
+    that something does not work ("trouble"). `poles`:
+    opposites that it is one side of, with the side. `kin`: groups of synonyms it is in; `kinds`:
+    groups of things that are each something else (cats and dogs). `traits`: guards' own groups,
     as ``guard:group``. `number`: its value as a number, ``x`` in front of a multiplier, ``#`` in front of an ordinal.
     """
 
@@ -34,8 +36,10 @@ class Word:
     weak: bool = False
     denies: bool = False
     doubts: bool = False
+    fails: bool = False
     poles: tuple[tuple[int, bool], ...] = ()
     kin: frozenset[int] = frozenset()
+    kinds: frozenset[int] = frozenset()
     traits: tuple[tuple[str, str], ...] = ()
     number: str = ""
 
@@ -51,7 +55,8 @@ class Lexicon:
         self._weak = self._set(data, "WEAK")
         self._denies = self._set(data, "NEGATORS")
         self._rest = {word: rest for line in _groups(data, "NEGATIVES") for word, rest in [_named(line)]}
-        self._doubts = self._set(data, "SOFT")
+        self._fails = self._set(data, "FAILURES")
+        self._doubts = self._set(data, "SOFT") | self._fails
         self._forms = {
             self._add(word): stem(line.split()[0], language)
             for line in _groups(data, "FORMS")
@@ -63,6 +68,10 @@ class Lexicon:
             for word in line.split():
                 self._add(word)
                 self._kin[self._root(word)].add(number)
+        self._kinds: dict[str, set[int]] = defaultdict(set)
+        for number, line in enumerate(_groups(data, "KINDS")):
+            for word in line.split():
+                self._kinds[self._root(self._add(word))].add(number)
         self._numbers = self._values(data)
         self._traits = self._all_traits(data)
         for listed in self.phrases.values():
@@ -131,14 +140,16 @@ class Lexicon:
         light = text in self._light or any(guard in _LIGHT for guard, _ in known)
         return Word(
             text, root, rest in self._light if rest else light, text in self._weak, text in self._denies or bool(rest), text in self._doubts or root in self._doubts,
-            tuple(poles), frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())), known,
+            text in self._fails,
+            tuple(poles), frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())),
+            frozenset(self._kinds.get(root, ())), known,
             self._numbers.get(text, ""),
         )  # fmt: skip
 
 
 _LIGHT = frozenset({"ask", "amount", "aspect", "role"})
 _TRAITS = (
-    ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("time", "TIMES"), ("unit", "UNITS"),
+    ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("degree", "DEGREES"), ("time", "TIMES"), ("unit", "UNITS"),
     ("language", "LANGUAGES"), ("format", "FORMATS"), ("role", "ROLES"),
 )  # fmt: skip
 
