@@ -90,7 +90,7 @@ def prepare(text: str) -> Features:
     used = quantities.used | dates.used
     return Features(
         language, sure, spans, quantities, dates, tokens.codes, tokens.names, _denial.denial(words),
-        _polarity.poles(words), _traits.traits(words), _direction.order(words, used),
+        _polarity.poles(words), _traits.traits(words), _direction.order(words, used, after=language == "ja"),
         _substance.substance(words, used), frozenset(word.root for word in words),
         frozenset(group for word in words for group in word.kin), frozenset(tokens.words),
     )  # fmt: skip

@@ -6,6 +6,7 @@ What a server says is believed of no row that does not itself prove its key, its
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ from cacheproxy.meaning.redisearch_schema import Names, Plan
 from cacheproxy.meaning.vectors import Floats, check_partition, checked, unit
 from cacheproxy.ports import Journal
 
+log = logging.getLogger("cacheproxy.store")
+
 AT_ONCE = 500
 """Rows that are removed by one command."""
 
@@ -42,7 +45,7 @@ class Redisearch:
         self, redis: Redis, plan: Plan, prefix: str, journal: Journal, trouble: Mapper, *, hybrid: bool = False
     ) -> None:
         self.redis = redis
-        self._hybrid = hybrid
+        self.hybrid = hybrid
         self._crowds = Crowds()
         self.dim = plan.identity.dim
         self.trouble = trouble
@@ -112,7 +115,7 @@ class Redisearch:
     async def _find(self, partition: str, direction: Floats, text: str, limit: int, now: float) -> list[Near]:
         """Both searches in one round trip."""
         hits, terms = Hits(partition, direction, now), asked(text)
-        if self._hybrid and terms:
+        if self.hybrid and terms:
             fused_there = await self._ask_hybrid(terms, limit, hits)
             if fused_there is not None:
                 return fused_there
@@ -141,17 +144,20 @@ class Redisearch:
         return self._crowds.crowd(partition, self.life.rows)
 
     async def _ask_hybrid(self, terms: list[str], limit: int, hits: Hits) -> list[Near] | None:
-        """The same by the server's own command; None if it refuses that."""
+        """The same by the server's own command; None if it refuses that, or answers in a way that is not known: then it
+        is not asked again."""
         with told(self.trouble):
             command = hybrid_command.command(self.names.alias, terms, limit, hits)
             try:
                 reply = await self.redis.execute_command(*command)  # type: ignore[no-untyped-call]
+                return hybrid_command.found(reply, hits)
             except ResponseError as error:
                 if is_missing(error):
                     raise
-                self._hybrid = False
-                return None
-            return hybrid_command.found(reply, hits)
+            except (TypeError, ValueError, LookupError, AttributeError):
+                log.warning("the server's FT.HYBRID answers in an unknown way; two searches are made in its place")
+            self.hybrid = False
+            return None
 
     async def _unlink(self, names: list[str]) -> int:
         if not names:

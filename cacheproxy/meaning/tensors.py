@@ -42,10 +42,13 @@ class Tensors:
         try:
             row = self._rows[name]
             first, last = row["data_offsets"]
+            shape = tuple(row["shape"])
+            if not 0 <= first <= last <= len(self._bytes) - self._start:
+                raise ValueError("not within the file")
             part = self._bytes[self._start + first : self._start + last]
             if row["dtype"] == "BF16":  # the upper half of a float
                 wide = (part.view("<u2").astype(np.uint32) << 16).view(np.float32)
-                return wide.reshape(row["shape"])
-            return part.view(_FLOATS[row["dtype"]]).reshape(row["shape"]).astype(np.float32, copy=False)
+                return wide.reshape(shape)
+            return part.view(_FLOATS[row["dtype"]]).reshape(shape).astype(np.float32, copy=False)
         except (KeyError, ValueError, TypeError) as error:
             raise Trouble(f"the weights have no usable {name}: {type(error).__name__}", "damaged") from None

@@ -62,8 +62,8 @@ class House:
         """Make the first contact with what is shared, and load what takes time to load. Before anything is asked."""
         survey = await self.storage.shared.meet() if self.storage.shared is not None else None
         if self.layer is not None:
-            if survey is not None and survey.search is None:
-                self.layer.do_without_search(self.settings)
+            if survey is not None:
+                self.layer.learn(survey, self.settings)
             await self.layer.embedder.warm()
             if self.layer.builder is not None:
                 self.layer.builder.go_on()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cacheproxy.meaning.redisearch import Redisearch
+    from cacheproxy.stores.redis_survey import Survey
     from cacheproxy.wiring.shared import Shared
 
 log = logging.getLogger("cacheproxy")
@@ -57,6 +58,13 @@ class Layer:
     meaning: Meaning
     embedder: Embedder
     builder: "Builder | None"
+
+    def learn(self, survey: "Survey", settings: Settings) -> None:
+        """What the shared Redis can do is known."""
+        if survey.search is None:
+            self.do_without_search(settings)
+        elif self.builder is not None:
+            self.builder.index.hybrid = survey.hybrid
 
     def do_without_search(self, settings: Settings) -> None:
         """The shared Redis turned out not to search."""
@@ -117,7 +125,7 @@ class Builder:
     until it is whole."""
 
     def __init__(self, index: "Redisearch", embedder: Embedder) -> None:
-        self._index = index
+        self.index = index
         self._embedder = embedder
         self._task: asyncio.Task[None] | None = None
         self.done = False
@@ -131,7 +139,7 @@ class Builder:
         from cacheproxy.meaning.rebuild import rebuild
 
         try:
-            self.done = await rebuild(self._index, self._embed)
+            self.done = await rebuild(self.index, self._embed)
         except Trouble as trouble:
             log.info("the vector index is not built yet: %s", trouble)
 

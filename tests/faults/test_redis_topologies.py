@@ -76,11 +76,19 @@ async def test_a_failover_under_load_is_followed_by_name(sharing, redis_start, t
         replica.stop()
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    made = fleet.cluster(tmp_path / "cluster", 2)
+@pytest.fixture(scope="module")
+def two_nodes(tmp_path_factory):
+    made = fleet.cluster(tmp_path_factory.mktemp("cluster"), 2)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def cluster(two_nodes: fleet.Cluster) -> fleet.Cluster:
+    """Two nodes, empty."""
+    for node in two_nodes.nodes:
+        node.cli("FLUSHALL")
+    return two_nodes
 
 
 async def test_a_cluster_of_two_nodes(sharing, cluster, session, telling):

@@ -134,13 +134,22 @@ async def test_a_missing_index_is_no_refusal(redis, make):
 
 
 @pytest.mark.redis
-@pytest.mark.parametrize(
-    "answer", [None, b"text", {}, [b"results"], resp3([{}]), resp3([None]), ConnectionError("gone")]
-)
-async def test_nonsense_is_trouble(redis, make, answer):
+@pytest.mark.parametrize("answer", [None, b"text", {}, [b"results"], resp3([{}]), resp3([None])])
+async def test_an_answer_of_another_shape_is_like_a_refusal(redis, make, answer):
+    """A version that answers otherwise costs the fusion by the server, and nothing else."""
+    index = make(hybrid=True)
+    await index.add(row(1, text="some words"))
+    server = Server(index, answer)
+    for _ in range(3):
+        assert [near.key for near in await index.search(P, row(1).vector, "words", 7, NOW)] == [key_of(1)]
+    assert server.asked == 1
+
+
+@pytest.mark.redis
+async def test_a_server_that_is_gone_is_trouble_and_no_refusal(redis, make):
     index = make(hybrid=True)
     await index.add(row(1))
-    server = Server(index, answer)
+    server = Server(index, ConnectionError("gone"))
     with pytest.raises(Trouble):
         await index.search(P, line(1), "words", 7, NOW)
     server._answer = resp3(ROWS)

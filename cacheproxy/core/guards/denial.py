@@ -40,7 +40,7 @@ def denial(words: Sequence[Word]) -> Denial:
         denied = word.root if word.root != word.text else _next(words, at)
         if denied in _MENTAL:
             doubts.add(f"not {denied}")
-        elif said and at - said[-1][0] <= _NEAR and not any(w.text in _BREAKS for w in words[said[-1][0] : at]):
+        elif said and _cancels(words, said[-1][0], at):
             said.pop()
         else:
             said.append((at, denied))
@@ -58,6 +58,12 @@ def _is_idle(words: Sequence[Word], at: int) -> bool:
     return (before in _CONDITIONS and after == ".") or (before == "or" and at > 1 and words[at - 2].text == "whether") or (
         after == "only"
     )
+
+
+def _cancels(words: Sequence[Word], before: int, at: int) -> bool:
+    """Whether the denials at `before` and `at` are "not" and a word like "illegal"; "ne … pas" is one denial."""
+    between = words[before:at]
+    return at - before <= _NEAR and words[at].root != words[at].text and not any(w.text in _BREAKS for w in between)
 
 
 def _next(words: Sequence[Word], at: int) -> str:

@@ -45,8 +45,8 @@ class Order:
         return root in self.joined or root in self.attributes or any(role for word, role in self.places if word == root and role not in {"", "to"})
 
 
-def order(words: Sequence[Word], used: frozenset[int]) -> Order:
-    """The order of what `words` tell of."""
+def order(words: Sequence[Word], used: frozenset[int], *, after: bool) -> Order:
+    """The order of what `words` tell of. `after`: words that give a role follow their noun (Japanese)."""
     places: list[tuple[str, str]] = []
     joined: set[str] = set()
     genders: list[str] = []
@@ -58,7 +58,10 @@ def order(words: Sequence[Word], used: frozenset[int]) -> Order:
             genders.append(_GENDERED[text])
         symmetric |= word.root in _SYMMETRIC or text in _SYMMETRIC
         found = next((group for guard, group in word.traits if guard == "role"), "")
-        if found:
+        if found and after:
+            if places and found != "and":
+                places[-1] = (places[-1][0], found)
+        elif found:
             role = found
         elif text == ".":
             role, be = "", False
@@ -103,8 +106,8 @@ def _active(places: list[tuple[str, str]], verb: str, agent: str) -> list[tuple[
     return [(agent, ""), (verb, ""), *before]
 
 
-_CLASHES = frozenset(map(frozenset, (("from", "to"), ("with", ""), ("by", ""), ("from", "of"))))
-"""Roles of one and the same thing that mean another question: "top up with my card", "top up my card"."""
+_CLASHES = frozenset({frozenset({"from", "to"}), frozenset({"subject", "object"})})
+"""Roles of one and the same thing that mean another question."""
 
 
 def orders_differ(asked: Order, stored: Order) -> str:
