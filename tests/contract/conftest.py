@@ -44,8 +44,9 @@ def _guarded(path, capacity: int) -> Store:
 
 KINDS = {"memory": _memory, "sqlite": _sqlite, "tiered": _tiered, "guarded": _guarded}
 """Stores with a capacity of their own."""
-SHARED = [pytest.param(kind, marks=pytest.mark.redis) for kind in ("redis", "redis_acl", "redis_cluster")]
-"""Where the capacity is the server's: on a server for anybody, on one for the user of configs/redis.conf, on several."""
+SHARED = [pytest.param(kind, marks=pytest.mark.redis) for kind in ("redis", "redis_acl", "redis_cluster", "valkey")]
+"""Where the capacity is the server's: on a server for anybody, on one for the user of configs/redis.conf, on several, on
+Valkey."""
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +57,16 @@ def nodes(tmp_path_factory) -> Iterator[list[Redis]]:
     cluster = fleet.cluster(tmp_path_factory.mktemp("cluster"), 2)
     yield cluster.nodes
     cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory) -> Iterator[Redis]:
+    """The fork of Redis, without search."""
+    if not part.here():
+        pytest.skip("the packaged Valkey exists for Linux on x86-64 only")
+    server = part.start(tmp_path_factory.mktemp("valkey"), server="valkey", search=False)
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=[*KINDS, *SHARED])

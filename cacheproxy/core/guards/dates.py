@@ -31,6 +31,8 @@ def dates(words: Sequence[Word], names: frozenset[str]) -> Dates:
     relative: set[str] = set()
     used: set[int] = set()
     for at, word in enumerate(words):
+        if not word.traits and not word.counts:
+            continue
         text = word.text
         if text[0].isdigit():
             clock, end = _clock(words, at)

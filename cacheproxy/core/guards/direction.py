@@ -56,8 +56,9 @@ def order(words: Sequence[Word], used: frozenset[int], *, after: bool) -> Order:
         text = word.text
         if text in _GENDERED:
             genders.append(_GENDERED[text])
-        symmetric |= word.root in _SYMMETRIC or text in _SYMMETRIC
-        found = next((group for guard, group in word.traits if guard == "role"), "")
+        if word.root in _SYMMETRIC or text in _SYMMETRIC:
+            symmetric = True
+        found = word.role
         if found and after:
             if places and found != "and":
                 places[-1] = (places[-1][0], found)

@@ -7,7 +7,7 @@ from cacheproxy.core.lexicon import LEXICONS
 _KANA = re.compile("[\u3041-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN = re.compile(r"[^\W\d_]+")
-_READ = 1_024
+_READ = 400
 """Characters of a text that are looked at."""
 
 

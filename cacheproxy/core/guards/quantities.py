@@ -60,21 +60,21 @@ def quantities(words: Sequence[Word], language: str) -> Quantities:
     numbers: Counter[str] = Counter()
     units: Counter[str] = Counter()
     used: set[int] = set()
-    at = 0
-    while at < len(words):
+    done = 0
+    for at in [at for at, word in enumerate(words) if word.counts or word.unit]:
+        if at < done:
+            continue
         end, value, written = _number(words, at, language)
         if end == at:
-            unit = _unit(words[at])
-            if unit and words[at].text not in _ONLY_AFTER_NUMBERS:
-                units[unit] += 1
-            at += 1
+            if words[at].unit and words[at].text not in _ONLY_AFTER_NUMBERS:
+                units[words[at].unit] += 1
             continue
         used.update(range(at, end))
         unit, after = _unit_of(words, at, end)
         if after > end or unit:
             used.update(range(end, after))
         numbers[_form(value, written, unit)] += 1
-        at = max(end, after)
+        done = max(end, after)
     return Quantities(_bag(numbers), _bag(units), frozenset(used))
 
 
@@ -93,18 +93,14 @@ def _form(value: float | None, written: str, unit: str) -> str:
     return f"{sign}{value * factor:.9g} {dimension}".strip()
 
 
-def _unit(word: Word) -> str:
-    return next((group for guard, group in word.traits if guard == "unit"), "")
-
-
 def _unit_of(words: Sequence[Word], start: int, end: int) -> tuple[str, int]:
     """The unit of the number from `start` to `end`, and where it ends."""
-    if end < len(words) and (unit := _unit(words[end])):
+    if end < len(words) and (unit := words[end].unit):
         return unit, end + 1
-    if end + 1 < len(words) and words[end].text in {"degree", "degrees", "°"} and (unit := _unit(words[end + 1])):
+    if end + 1 < len(words) and words[end].text in {"degree", "degrees", "°"} and (unit := words[end + 1].unit):
         return unit, end + 2
     if start and words[start - 1].text in _BEFORE:
-        return _unit(words[start - 1]), end
+        return words[start - 1].unit, end
     return "", end
 
 

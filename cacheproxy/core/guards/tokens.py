@@ -13,10 +13,16 @@ from cacheproxy.core.lexicon import Lexicon
 MOST = 2_048
 """Tokens of a text; what comes after is not read."""
 
-_CHUNK = re.compile(
-    r"[^\W_]+(?:['’.,:/@+\-–_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|[$€£¥₹%°]|(?<![\w.])[.,]\d+|[&<>=]|[.?!;\n]"
-)
+_REMEMBERED = 32_768
+_SIGNS = r"[$€£¥₹%°]|(?<![\w.])[.,]\d+|[&<>=]|[.?!;\n]"
+_CHUNK = re.compile(rf"[^\W_]+(?:['’.,:/@+\-–_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|{_SIGNS}")
+_ASCII = re.compile(rf"[A-Za-z0-9]+(?:['.,:/@+\-_&*^][A-Za-z0-9]+)*(?:\+\+|#(?!\w)|%)?|{_SIGNS}")
+_LETTERED = re.compile(r"[^\W\d_]-?\d")
+_HYPHENS = re.compile("[-_]")
+_HOST = re.compile(r"[\w-]+(\.[a-z]{2,})+")
+_JOINTS = re.compile(r"[-./,:@+_&*^]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff々〇ー]+")
+_RUNS = re.compile(f"({_UNSPACED.pattern})")
 _NUMBER = re.compile(r"\d+(?:[.,'’]\d+)*")
 _DATED = re.compile(r"\d{1,4}([-/])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d(?::\d\d)?")
 _PIECES = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%°]")
@@ -59,26 +65,17 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
     words: list[str] = []
     codes: set[str] = set()
     names: set[str] = set()
-    shouting = text.isupper()
-    starts = True
-    for chunk in _CHUNK.findall(text):
-        if chunk.isalpha() and chunk.isascii():
-            word = _ABBREVIATED.get(chunk) if not shouting else None
-            word = word or chunk.lower()
-            if not starts and not shouting and word != chunk and word != "i":
-                names.add(word)
-            words += _CONTRACTED.get(word, (word,))
-        elif chunk in _ENDS:
-            words.append(".")
-        elif lexicon.cut and _UNSPACED.search(chunk):
-            for part in re.split(f"({_UNSPACED.pattern})", chunk):
-                if part:
-                    words += _cut(part, lexicon) if _UNSPACED.fullmatch(part) else _taken_apart(part.lower(), codes)
-        else:
-            word = chunk.lower()
-            if not starts and not shouting and word != chunk and chunk[0].isalpha():
-                names.add(word)
-            words += _taken_apart(word, codes)
+    shouting, starts = text.isupper(), True
+    for chunk in (_ASCII if text.isascii() else _CHUNK).findall(text):
+        if lexicon.cut and _UNSPACED.search(chunk):
+            words += _unspaced(chunk, lexicon, codes)
+            continue
+        parts, code, cased = _taken_apart(chunk, shouting)
+        words += parts
+        if code:
+            codes.add(code)
+        if cased and not starts and not shouting:
+            names.update(parts)
         starts = chunk in _ENDS
         if len(words) >= MOST:
             break
@@ -86,61 +83,77 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
 
 
 _ENDS = frozenset(".?!;\n")
+_Parts = tuple[tuple[str, ...], str, bool]
+"""The words of a chunk, the code that it is if it is one, and whether it is written as a name."""
 
 
-def _taken_apart(word: str, codes: set[str]) -> tuple[str, ...]:
-    """The words of a chunk that is not letters alone; notes it among the `codes` if it is one."""
+@lru_cache(_REMEMBERED)
+def _taken_apart(chunk: str, shouting: bool) -> _Parts:  # noqa: FBT001
+    if chunk in _ENDS:
+        return (".",), "", False
+    if not shouting and chunk in _ABBREVIATED:
+        return (_ABBREVIATED[chunk],), "", True
+    word = chunk.lower().replace("’", "'").replace("–", "-")
+    cased = word != chunk and chunk[0].isalpha() and word not in {"i", "i'm", "i've", "i'd", "i'll"}
+    parts = _words_of(word)
+    return parts, _code(word), cased
+
+
+def _unspaced(chunk: str, lexicon: Lexicon, codes: set[str]) -> list[str]:
+    """The words of a chunk in which there is a script without spaces; notes codes in the rest of it."""
+    found: list[str] = []
+    for part in _RUNS.split(chunk):
+        if _UNSPACED.fullmatch(part):
+            found += _cutter(lexicon).findall(part)
+        elif part:
+            parts, code, _ = _taken_apart(part, shouting=False)
+            found += parts
+            codes.update([code] if code else [])
+    return found
+
+
+def _words_of(word: str) -> tuple[str, ...]:
+    """The words of a chunk in lower case."""
     if word in _CONTRACTED:
         return _CONTRACTED[word]
-    if word in _WHOLE or word.isalpha():
+    if word in _WHOLE or word.isalpha() or _NUMBER.fullmatch(word) or _DATED.fullmatch(word):
         return (word,)
-    word = word.replace("’", "'").replace("–", "-")
     if "'" in word and not word[0].isdigit():
-        return _apostrophe(word, codes)
+        return _apostrophe(word)
     if not any(map(str.isdigit, word)):
-        return _compound(word, codes)
-    if _NUMBER.fullmatch(word) or _DATED.fullmatch(word):
-        return (word,)
-    pieces = tuple(_PIECES.findall(word))
-    if _is_code(word):
-        codes.add(re.sub(r"[-_ ]", "", word))
-    return tuple(piece for found in pieces for piece in ([found] if found[0].isdigit() else _compound(found, codes)))
+        return _compound(word)
+    return tuple(
+        part for piece in _PIECES.findall(word) for part in ((piece,) if piece[0].isdigit() else _compound(piece))
+    )
 
 
-def _is_code(word: str) -> bool:
-    """Whether a chunk with letters and digits is a name, and not a quantity or a clock."""
-    return bool(re.search(r"[^\W\d_]-?\d", word))
+def _code(word: str) -> str:
+    """A name of letters and digits ("ab-12") or of a host, without its hyphens; empty if `word` is none."""
+    if _LETTERED.search(word):
+        return _HYPHENS.sub("", word)
+    return word if "." in word and _HOST.fullmatch(word) else ""
 
 
-def _apostrophe(word: str, codes: set[str]) -> tuple[str, ...]:
+def _apostrophe(word: str) -> tuple[str, ...]:
     head, _, tail = word.rpartition("'")
-    if word in _CONTRACTED:
-        return _CONTRACTED[word]
     if tail == "t" and head.endswith("n"):
         return (_CONTRACTED.get(word, (head[:-1], "not"))[0], "not")
     if head in _ELIDED and tail not in _CLITICS:
-        return (*((head,) if head == "n" else ()), *_taken_apart(tail, codes))
-    parts = _taken_apart(head, codes) if head else ()
+        return (*((head,) if head == "n" else ()), *_words_of(tail))
+    parts = _words_of(head) if head else ()
     return (*parts, *_CLITICS.get(tail, (tail,)))
 
 
-def _compound(word: str, codes: set[str]) -> tuple[str, ...]:
+def _compound(word: str) -> tuple[str, ...]:
     """The words of a chunk without digits that hyphens, slashes, dots or the like join."""
     if "." in word:
         letters = word.replace(".", "")
         if all(len(part) == 1 for part in word.split(".")):
             return (letters,)
-        if re.fullmatch(r"[\w-]+(\.[a-z]{2,})+", word):
-            codes.add(word)
-    parts = [part for part in re.split(r"[-./,:@+_&*^]", word) if part]
+    parts = [part for part in _JOINTS.split(word) if part]
     if len(parts) > 1 and parts[0] in _DENIED:
         return ("not", *parts[1:]) if parts[0] == "non" else ("".join(parts[:2]), *parts[2:])
     return tuple(parts)
-
-
-def _cut(run: str, lexicon: Lexicon) -> list[str]:
-    """A run of text without spaces as the words that the lexicon knows, longest first, and single characters."""
-    return _cutter(lexicon).findall(run)
 
 
 @lru_cache(8)
@@ -152,14 +165,17 @@ def _cutter(lexicon: Lexicon) -> re.Pattern[str]:
 def _joined(words: list[str], lexicon: Lexicon) -> list[str]:
     """`words` with the phrases that the lexicon knows as one."""
     phrases = lexicon.phrases
+    firsts = [at for at, word in enumerate(words) if word in phrases]
     found: list[str] = []
-    at, end = 0, len(words)
-    while at < end:
-        word = words[at]
-        for rest, joined in phrases.get(word, ()) if word in phrases else ():
-            if tuple(words[at + 1 : at + 1 + len(rest)]) == rest:
-                word, at = joined, at + len(rest)
+    done = 0
+    for at in firsts:
+        if at < done:
+            continue
+        for rest, joined in phrases[words[at]]:
+            end = at + 1 + len(rest)
+            if end <= len(words) and words[at + 1] == rest[0] and tuple(words[at + 1 : end]) == rest:
+                found += words[done:at]
+                found.append(joined)
+                done = end
                 break
-        found.append(word)
-        at += 1
-    return found
+    return found + words[done:]

@@ -27,7 +27,8 @@ class Word:
     that something does not work ("trouble"). `poles`:
     opposites that it is one side of, with the side. `kin`: groups of synonyms it is in; `kinds`:
     groups of things that are each something else (cats and dogs). `traits`: guards' own groups,
-    as ``guard:group``. `number`: its value as a number, ``x`` in front of a multiplier, ``#`` in front of an ordinal.
+    as ``guard:group``. `unit`, `role`: its groups among
+    units and roles. `counts`: it is a number. `number`: its value as a number, ``x`` in front of a multiplier, ``#`` in front of an ordinal.
     """
 
     text: str
@@ -42,6 +43,9 @@ class Word:
     kinds: frozenset[int] = frozenset()
     traits: tuple[tuple[str, str], ...] = ()
     number: str = ""
+    unit: str = ""
+    role: str = ""
+    counts: bool = False
 
 
 class Lexicon:
@@ -143,7 +147,8 @@ class Lexicon:
             text in self._fails,
             tuple(poles), frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())),
             frozenset(self._kinds.get(root, ())), known,
-            self._numbers.get(text, ""),
+            number := self._numbers.get(text, ""), _first(known, "unit"), _first(known, "role"),
+            bool(number) or text[0].isdigit() or text[0] == "." and text != ".",
         )  # fmt: skip
 
 
@@ -152,6 +157,10 @@ _TRAITS = (
     ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("degree", "DEGREES"), ("time", "TIMES"), ("unit", "UNITS"),
     ("language", "LANGUAGES"), ("format", "FORMATS"), ("role", "ROLES"),
 )  # fmt: skip
+
+
+def _first(traits: tuple[tuple[str, str], ...], guard: str) -> str:
+    return next((group for name, group in traits if name == guard), "")
 
 
 def _groups(data: ModuleType, name: str) -> Iterator[str]:
