@@ -36,7 +36,7 @@ def _configured(command: Any) -> Any:
         click.option("--admin-port", type=int, help="Port of the admin listener [8801]."),
         click.option("--admin-token", help="Token for the admin API; better set CACHEPROXY_ADMIN__TOKEN."),
         click.option("--data-dir", help="Where answers are kept [./cacheproxy-data]; 'none': in memory only."),
-        click.option("--redis-url", metavar="URL", help="A Redis that all replicas share (redis://, rediss://, unix://, …)."),
+        click.option("--redis-url", metavar="URL", help="A Redis that all replicas share (redis://, rediss://, …)."),
         click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[info]"),
     ]):  # fmt: skip
         command = option(command)

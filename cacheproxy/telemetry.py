@@ -165,7 +165,9 @@ def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
             registry=registry,
         ),
         "unlike": Counter(
-            "cacheproxy_unlike", "Near questions that a guard said to be others, by guard.", ("guard",),
+            "cacheproxy_unlike",
+            "Near questions that a guard said to be others, by guard.",
+            ("guard",),
             registry=registry,
         ),
         "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),

@@ -23,7 +23,8 @@ LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store
 @dataclass(frozen=True, slots=True)
 class Controls:
     """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``. `priority`: 0 is the most
-    urgent, 2 is batch work. `semantic`: the least similarity, infinite for none at all. `opted_in`: the request has a control that only makes sense with a cache."""
+    urgent, 2 is batch work. `semantic`: the least similarity, infinite for none at all. `opted_in`: the request has a
+    control that only makes sense with a cache."""
 
     no_cache: bool = False
     no_store: bool = False
@@ -85,7 +86,11 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
     priority = _priority(fields)
     if priority is None:
         return BadControl("X-Priority", "P0, P1 or P2")
-    bad = _lifetime(fields, draft) or _likeness(fields, draft) or (None if body_field is None else _litellm(body_field, draft))
+    bad = (
+        _lifetime(fields, draft)
+        or _likeness(fields, draft)
+        or (None if body_field is None else _litellm(body_field, draft))
+    )
     if bad is not None:
         return bad
     opted_in = bool(namespace or knowledge or tags or draft.numbers or "only-if-cached" in draft.flags or body_field)

@@ -40,6 +40,7 @@ class Runtime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = _ERRORS_ONLY
+        options.enable_cpu_mem_arena = False  # it keeps what the largest batch took, and is no faster
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(
@@ -50,6 +51,7 @@ class Runtime:
             raise
         except Exception as error:  # noqa: BLE001 - of two libraries with kinds of their own; the message names places
             raise Trouble(f"the embedding model cannot be loaded: {type(error).__name__}", "damaged") from None
+        weights.rest()
         self._tokens = Tokens(tokenizer, card.window, prefix=card.identity.prefix, lower=card.lower)
 
     def read(self, text: str) -> Piece | Unfit:

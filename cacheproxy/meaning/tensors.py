@@ -4,6 +4,7 @@ The file is a number of 8 bytes, so many bytes of JSON that say what is where, a
 """
 
 import json
+import mmap
 import struct
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,9 +24,8 @@ class Tensors:
 
     def __init__(self, file: Traversable) -> None:
         try:
-            self._bytes: NDArray[np.uint8] = (
-                np.memmap(file, np.uint8, "r") if isinstance(file, Path) else np.frombuffer(file.read_bytes(), np.uint8)
-            )
+            self._held = _mapped(file) if isinstance(file, Path) else file.read_bytes()
+            self._bytes: NDArray[np.uint8] = np.frombuffer(self._held, np.uint8)
             (length,) = struct.unpack("<Q", self._bytes[:8].tobytes())
             if length > min(_LARGEST_HEAD, len(self._bytes) - 8):
                 raise ValueError("the head is longer than the file")
@@ -33,6 +33,11 @@ class Tensors:
         except (OSError, ValueError, struct.error) as error:
             raise Trouble(f"the weights cannot be read: {type(error).__name__}", "damaged") from None
         self._start = 8 + length
+
+    def rest(self) -> None:
+        """Let go of what was read of the file; it comes back when it is needed."""
+        if isinstance(self._held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._held.madvise(mmap.MADV_DONTNEED)
 
     def __contains__(self, name: str) -> bool:
         return name in self._rows
@@ -52,3 +57,8 @@ class Tensors:
             return part.view(_FLOATS[row["dtype"]]).reshape(shape).astype(np.float32, copy=False)
         except (KeyError, ValueError, TypeError) as error:
             raise Trouble(f"the weights have no usable {name}: {type(error).__name__}", "damaged") from None
+
+
+def _mapped(file: Path) -> mmap.mmap:
+    with file.open("rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)

@@ -142,8 +142,9 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def _least(bounds: Iterable[int | None]) -> int | None:
+    """The lowest of the bounds; 0, none, is lower than any."""
     known = [bound for bound in bounds if bound is not None]
-    return 0 if 0 in known else min(known, default=None)
+    return min(known, default=None)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -160,7 +161,7 @@ def remarks(survey: Survey, target: Target) -> tuple[Remark, ...]:
 def _check_server(survey: Survey, _: Target) -> Iterable[Remark]:
     if survey.mode == "sentinel":
         yield Remark("error", "This is a Sentinel, not a Redis; write redis+sentinel://host:26379/name-of-the-primary.")
-    if survey.server == "redis" and _numbers(survey.version) < OLDEST:
+    if _numbers(survey.version) < OLDEST:
         yield Remark(
             "error", f"Redis {survey.version} is too old: 6.2 or later is needed, which has SET with PXAT. Use Redis 8."
         )
@@ -200,7 +201,9 @@ def _check_memory(survey: Survey, _: Target) -> Iterable[Remark]:
         text = "When its memory is full this server refuses every write (OOM), so that nothing new is shared:"
         yield Remark("warning", f"{text} set maxmemory-policy to allkeys-lru or volatile-ttl.")
     if survey.maxmemory and (survey.eviction or "").endswith("-random"):
-        text = "This server lets go of keys at random, now and then of the count of removals: then all answers are given"
+        text = (
+            "This server lets go of keys at random, now and then of the count of removals: then all answers are given"
+        )
         yield Remark("warning", f"{text} up. Set maxmemory-policy to allkeys-lru or volatile-ttl.")
     if survey.maxmemory == 0:
         text = "This server has no bound on its memory: answers expire, but many of them can fill the machine."
@@ -209,7 +212,9 @@ def _check_memory(survey: Survey, _: Target) -> Iterable[Remark]:
 
 def _check_persistence(survey: Survey, _: Target) -> Iterable[Remark]:
     if survey.rdb or survey.aof:
-        text = "This server saves what it holds (RDB or AOF), which is of no use: after a restart no answer from before is"
+        text = (
+            "This server saves what it holds (RDB or AOF), which is of no use: after a restart no answer from before is"
+        )
         yield Remark("info", f"{text} read, since it may have been purged after it was saved.")
 
 

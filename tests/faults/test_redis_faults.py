@@ -118,6 +118,7 @@ async def test_a_fault_costs_no_answer_and_passes(
     counted = (await troubles(session, proxy))[part]
     assert counted
     assert set(counted) <= way.kinds
+    assert store.puts == 0 or not way.reads, "who has waited for a look in vain does not wait to store too"
     relay.clear()
     way.end(relay, server)
     await hits_back([client], KNOWN[0])
@@ -159,7 +160,7 @@ async def test_a_demoted_primary_is_left_for_the_one_at_the_same_name(sharing, o
     """B67: the connections to the old one are open and well, and it takes no writes; the name leads elsewhere now."""
     old, new = own_redis(), own_redis()
     relay = relay_to(old.address)
-    _, [client] = await sharing(relay.url, 1)
+    _, [client] = await sharing(relay.url, 1, redis__max_connections=1)
     await warm(client)
     old.cli("REPLICAOF", "127.0.0.1", new.port)
     relay.target = new.address

@@ -251,9 +251,9 @@ async def test_other_modes_do_not_serve(start, session, embedder, mode):
     assert (await ask(client, LIKE + " Thanks.", X_Cache_Semantic="0.92")).status == 200
     if mode == "opt-in":
         embedder.near("How can I get a new password for the account?", 0.98)
-        assert (
-            await ask(client, "How can I get a new password for the account?", X_Cache_Semantic="0.92")
-        ).get("x-cache-tier") == "semantic"
+        assert (await ask(client, "How can I get a new password for the account?", X_Cache_Semantic="0.92")).get(
+            "x-cache-tier"
+        ) == "semantic"
 
 
 async def test_a_row_without_an_answer_is_passed_over_and_swept(semantic, client, embedder, backend):

@@ -41,6 +41,10 @@ SAID = [
     (but(GOOD, server="valkey", version="9.1.2"), SINGLE, [("info", "This is Valkey")]),
     (but(GOOD, search=None), SINGLE, [("info", "docker run -p 6379:6379 redis:8")]),
     (but(GOOD, search="?"), SINGLE, []),
+    (
+        but(GOOD, search=None, eviction="noeviction", version="6.0.0"), SINGLE,
+        [("error", "too old"), ("warning", "maxmemory-policy"), ("info", "cannot search")],
+    ),
     (but(NODE, coordinated=False), CLUSTER, [("warning", "semantic layer is off here")]),
     (but(NODE, search=None, coordinated=False), CLUSTER, [("info", "cannot search")]),
     (but(GOOD, eviction="noeviction"), SINGLE, [("warning", "set maxmemory-policy to allkeys-lru or volatile-ttl")]),

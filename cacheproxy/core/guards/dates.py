@@ -1,4 +1,4 @@
-"""Dates and times: months, weekdays, clocks, "yesterday". Days and years are numbers, which have their own guard. Pure."""
+"""Dates and times: months, weekdays, clocks, "yesterday". Days and years are numbers, and have their guard. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _NEUTRAL = frozenset({"now", "today"})
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """`days`: months, weekdays and dates in digits; `clocks`: times of day; `relative`: groups like "yesterday"; `used`:
-    the places of the words they were read from."""
+    """`days`: months, weekdays and dates in digits; `clocks`: times of day; `relative`: groups like "yesterday";
+    `used`: the places of the words they were read from."""
 
     days: frozenset[str]
     clocks: frozenset[str]

@@ -1,4 +1,4 @@
-"""Whether a text denies: "not", "without", "illegal". Words that may deny or not ("trouble", "fail") go with either. Pure."""
+"""Whether a text denies: "not", "without", "illegal". Words that may deny or not ("wrong") go with either. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,12 @@ def denial(words: Sequence[Word]) -> Denial:
             said.pop()
         else:
             said.append((at, denied))
-    return Denial(frozenset(root for _, root in said), frozenset(doubts), frozenset(flipped), frozenset(w.root for w in words if w.fails))
+    return Denial(
+        frozenset(root for _, root in said),
+        frozenset(doubts),
+        frozenset(flipped),
+        frozenset(w.root for w in words if w.fails),
+    )
 
 
 _BREAKS = frozenset({".", "and", "or"})
@@ -55,8 +60,10 @@ def _is_idle(words: Sequence[Word], at: int) -> bool:
     """Whether the "not" at `at` denies nothing: "or not?", "whether or not", "why not?", "not only"."""
     before = words[at - 1].text if at else ""
     after = words[at + 1].text if at + 1 < len(words) else "."
-    return (before in _CONDITIONS and after == ".") or (before == "or" and at > 1 and words[at - 2].text == "whether") or (
-        after == "only"
+    return (
+        (before in _CONDITIONS and after == ".")
+        or (before == "or" and at > 1 and words[at - 2].text == "whether")
+        or (after == "only")
     )
 
 

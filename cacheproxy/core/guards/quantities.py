@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cacheproxy.core.lexicon import Word
 
@@ -30,16 +31,16 @@ _ONLY_AFTER_NUMBERS = frozenset({
     "a", "m", "in", "l", "g", "s", "h", "v", "w", "j", "min", "second", "pound", "pounds", "foot", "feet", "yard",
     "cup", "cups", "bar", "bars", "bit", "bits", "amp", "cad", "page", "pages", "line", "lines", "word", "words",
     "sentence", "sentences", "paragraph", "paragraphs", "token", "tokens", "degree", "degrees", "cent", "cents", "gr",
-    "yards", "kilo", "kilos", "mins", "rs", "buck", "bucks", "hr", "ms", "t", "oz", "eth", "gig", "gigs", "quid",
-    "day", "days", "year", "years", "ton", "tons", "knots", "inch", "acre", "percent", "percentage", "daily", "$",
-    "seconds", "yearly", "annual", "annually", "hour", "hours", "minute", "minutes", "bitcoin", "bitcoins", "btc",
-    "dollar", "dollars", "euro", "euros", "mb", "px", "pixel", "pixels", "tage", "tag", "jahr", "jahre", "día", "días",
+    "yards", "kilo", "kilos", "mins", "rs", "buck", "bucks", "hr", "ms", "t", "oz", "eth", "gig", "gigs", "quid", "day",
+    "days", "year", "years", "ton", "tons", "knots", "inch", "acre", "percent", "percentage", "daily", "$", "seconds",
+    "yearly", "annual", "annually", "hour", "hours", "minute", "minutes", "bitcoin", "bitcoins", "btc", "dollar",
+    "dollars", "euro", "euros", "mb", "px", "pixel", "pixels", "tage", "tag", "jahr", "jahre", "día", "días",
     "ethereum",
 })  # fmt: skip
 _BEFORE = frozenset({"$", "€", "£", "¥", "₹", "us$", "rs", "usd", "eur", "gbp", "inr"})
 _SCALES = {"k": 1e3, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
-_COMMAS = re.compile(r"\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?")
+_COMMAS = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+(?:\.\d+)?")
 _POINTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _LONGEST = 18
 """Digits of a number; a longer one is a name."""
@@ -55,14 +56,14 @@ class Quantities:
     used: frozenset[int]
 
 
-def quantities(words: Sequence[Word], language: str) -> Quantities:
-    """What `words` count and measure."""
+def quantities(words: Sequence[Word], language: str, taken: frozenset[int]) -> Quantities:
+    """What `words` count and measure. `taken`: places of words that are times."""
     numbers: Counter[str] = Counter()
     units: Counter[str] = Counter()
     used: set[int] = set()
     done = 0
     for at in [at for at, word in enumerate(words) if word.counts or word.unit]:
-        if at < done:
+        if at < done or at in taken:
             continue
         end, value, written = _number(words, at, language)
         if end == at:
@@ -82,6 +83,7 @@ def _bag(counted: Counter[str]) -> Bag:
     return tuple(sorted(counted.items()))
 
 
+@lru_cache(4096)
 def _form(value: float | None, written: str, unit: str) -> str:
     """The normal form of a quantity. Without a unit 3.10 may be a version and is not 3.1."""
     if value is None:
@@ -123,9 +125,10 @@ def _number(words: Sequence[Word], at: int, language: str) -> tuple[int, float |
     return _spelt(words, at)
 
 
+@lru_cache(4096)
 def _digits(text: str, language: str) -> tuple[float | None, str]:
     """The value of a number in digits, and its written form without what only groups."""
-    text = text.replace("’", "'")
+    text = text.replace("\u2019", "'")
     if len(text) > _LONGEST or not text.isascii():
         return None, text
     points = language in {"de", "es", "pt", "fr"}
@@ -191,23 +194,32 @@ def _numerals(words: Sequence[Word], at: int) -> Iterator[Word | None]:
             return
 
 
-def numbers_differ(asked: Bag, stored: Bag) -> str:
-    """What only one of two texts counts; empty if nothing. A lone "one" is no number, since it may be a pronoun."""
-    ours, theirs = Counter(dict(asked)), Counter(dict(stored))
-    left, right = set(ours) - set(theirs), set(theirs) - set(ours)
-    for number in [number for number in left if number.partition(" ")[0] in {other.partition(" ")[0] for other in right}]:
-        bare = number.partition(" ")[0]
-        if bare in right or number == bare:
-            left.discard(number)
-            right -= {other for other in right if other.partition(" ")[0] == bare}
-    for mine, other in ((left, right), (right, left)):
-        if mine <= {"1", "#1"} and not other:
-            mine.clear()
-    return " / ".join([", ".join(sorted(left)), ", ".join(sorted(right))]) if left or right else ""
+def numbers_differ(asked: Quantities, stored: Quantities) -> str:
+    """What only one of two texts counts; empty if nothing.
+
+    A number without a unit is the same with one. A lone "one" is no number, since it may be a pronoun.
+    """
+    ours, theirs = {form for form, _ in asked.numbers}, {form for form, _ in stored.numbers}
+    left, right = ours - theirs, theirs - ours
+    if left and right:
+        bare = ({form for form in left if " " not in form}, {form for form in right if " " not in form})
+        left, right = _unless(left, right, bare[1]), _unless(right, left, bare[0])
+    if (left <= _ONES and not right) or (right <= _ONES and not left):
+        return ""
+    return f"{', '.join(sorted(left)) or '-'} / {', '.join(sorted(right)) or '-'}"
 
 
-def units_differ(asked: Bag, stored: Bag) -> str:
+_ONES = frozenset({"1", "#1"})
+
+
+def _unless(forms: set[str], others: set[str], bare: set[str]) -> set[str]:
+    """`forms` without those that `others` has in another way: with a unit that is missing here or the other way."""
+    known = {form.partition(" ")[0] for form in others}
+    return {form for form in forms if form.partition(" ")[0] not in bare and not (" " not in form and form in known)}
+
+
+def units_differ(asked: Quantities, stored: Quantities) -> str:
     """Units without numbers that each of two texts has for itself; empty if one of them has none."""
-    left = {unit for unit, _ in asked} - {unit for unit, _ in stored}
-    right = {unit for unit, _ in stored} - {unit for unit, _ in asked}
+    ours, theirs = {unit for unit, _ in asked.units}, {unit for unit, _ in stored.units}
+    left, right = ours - theirs, theirs - ours
     return f"{', '.join(sorted(left))} / {', '.join(sorted(right))}" if left and right else ""

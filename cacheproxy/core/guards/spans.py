@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
-_QUOTED = re.compile(r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|«([^»\n]{1,400})»|「([^」\n]{1,400})」|『([^』\n]{1,400})』|《([^》\n]{1,400})》")
+_QUOTED = re.compile(
+    r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|«([^»\n]{1,400})»|「([^」\n]{1,400})」|『([^』\n]{1,400})』|《([^》\n]{1,400})》"
+)
 _SINGLE = re.compile(r"(?<![\w'])'([^'\n]{1,200})'(?!\w)")
-_URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`，。）]+|\bwww\.[^\s<>\"'`，。）]+", re.IGNORECASE)
+_URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`\uff0c。\uff09]+|\bwww\.[^\s<>\"'`\uff0c。\uff09]+", re.IGNORECASE)
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
 _TRAILING = ".,;:!?)'"
 
@@ -22,6 +24,10 @@ class Spans:
     links: tuple[str, ...] = ()
     mails: tuple[str, ...] = ()
 
+    def says(self, quote: str) -> bool:
+        """Whether the text has what another one quotes, word for word."""
+        return quote in self.quotes or _plain(quote) in _plain(self.rest)
+
 
 def spans(text: str) -> Spans:
     """Take `text` apart. What is quoted stays in the rest too."""
@@ -35,6 +41,7 @@ def spans(text: str) -> Spans:
         text = _URL.sub(lambda found: _kept(links, _link(found.group())), text)
     if "@" in text:
         text = _MAIL.sub(lambda found: _kept(mails, found.group().rstrip(".").lower()), text)
+    text = " ".join(text.split())
     quotes = [_plain(next(filter(None, found))) for found in _QUOTED.findall(text)] if _has_quotes(text) else []
     if "'" in text:
         quotes += [_plain(found) for found in _SINGLE.findall(text)]
@@ -59,7 +66,7 @@ def _plain(quoted: str) -> str:
 def _link(url: str) -> str:
     """A URL with its scheme and host in lower case and no trailing sign or slash."""
     url = url.rstrip(_TRAILING)
-    scheme, mark, rest = url.partition("://")
+    _, mark, rest = url.partition("://")
     host, slash, path = (rest if mark else url).partition("/")
     host = host.lower().removeprefix("www.")
     return host + (slash + path).rstrip("/")

@@ -14,15 +14,16 @@ MOST_COMPARED = 12
 _SLIP = 5
 """Characters that a word has at least before it may be another one with a slip in it."""
 
-_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "de", "re", "pre", "post", "anti", "hyper", "hypo", "inter",
-             "intra", "sub", "super", "a")  # fmt: skip
 _LOOKALIKES = frozenset({
-    frozenset(pair.split("/")) for pair in (
-        "nitrate/nitrite sulfate/sulfite sulphate/sulphite desert/dessert affect/effect prescribe/proscribe angel/angle "
-        "martial/marital casual/causal trial/trail adapt/adopt austen/austin stationary/stationery mitosis/meiosis "
-        "chloride/chlorine conform/confirm statue/statute principle/principal council/counsel median/medial ".split()
-    )
+    frozenset({"nitrate", "nitrite"}), frozenset({"sulfate", "sulfite"}), frozenset({"sulphate", "sulphite"}),
+    frozenset({"desert", "dessert"}), frozenset({"prescribe", "proscribe"}), frozenset({"angel", "angle"}),
+    frozenset({"martial", "marital"}), frozenset({"casual", "causal"}), frozenset({"trial", "trail"}),
+    frozenset({"adapt", "adopt"}), frozenset({"austen", "austin"}), frozenset({"stationary", "stationery"}),
+    frozenset({"chloride", "chlorine"}), frozenset({"conform", "confirm"}), frozenset({"statue", "statute"}),
+    frozenset({"council", "counsel"}), frozenset({"medial", "median"}), frozenset({"affect", "effect"}),
+    frozenset({"diary", "dairy"}), frozenset({"county", "country"}), frozenset({"weather", "whether"}),
 })  # fmt: skip
+"""Words that are no slips of each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,24 @@ class Rest:
         )
 
 
-def substance(words: Sequence[Word], used: frozenset[int]) -> dict[str, Word]:
-    """The words of substance by their root. `used`: places that other guards have read."""
-    return {
+def side(words: Sequence[Word], used: frozenset[int]) -> "Side":
+    """What `words` bring to a comparison. `used`: places of words that other guards have read."""
+    substance = {
         word.root: word
         for at, word in enumerate(words)
-        if not word.light and not (word.denies and word.root == word.text) and at not in used and word.text != "." and not word.number and word.text[0].isalnum()
+        if not word.light
+        and not (word.denies and word.root == word.text)
+        and at not in used
+        and word.text != "."
+        and not word.number
+        and word.text[0].isalnum()
     }
+    return Side(
+        substance,
+        frozenset(word.root for word in words),
+        frozenset(group for word in words for group in word.kin),
+        frozenset(word.text for word in words),
+    )
 
 
 @dataclass(frozen=True, slots=True)

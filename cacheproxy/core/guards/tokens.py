@@ -7,23 +7,27 @@ are told as a whole besides, since their parts are not words.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from zlib import crc32
 
 from cacheproxy.core.lexicon import Lexicon
 
+LONGEST = 64
+"""Characters of a token; of a longer one a name is made."""
+_HEAD = 40
 MOST = 2_048
 """Tokens of a text; what comes after is not read."""
 
-_REMEMBERED = 32_768
+_REMEMBERED = 8_192
 _SIGNS = r"[$€£¥₹%°]|(?<![\w.])[.,]\d+|[&<>=]|[.?!;\n]"
-_CHUNK = re.compile(rf"[^\W_]+(?:['’.,:/@+\-–_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|{_SIGNS}")
+_CHUNK = re.compile(rf"[^\W_]+(?:['\u2019.,:/@+\-\u2013_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|{_SIGNS}")
 _ASCII = re.compile(rf"[A-Za-z0-9]+(?:['.,:/@+\-_&*^][A-Za-z0-9]+)*(?:\+\+|#(?!\w)|%)?|{_SIGNS}")
 _LETTERED = re.compile(r"[^\W\d_]-?\d")
 _HYPHENS = re.compile("[-_]")
 _HOST = re.compile(r"[\w-]+(\.[a-z]{2,})+")
 _JOINTS = re.compile(r"[-./,:@+_&*^]")
-_UNSPACED = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff々〇ー]+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff々\u3007ー]+")
 _RUNS = re.compile(f"({_UNSPACED.pattern})")
-_NUMBER = re.compile(r"\d+(?:[.,'’]\d+)*")
+_NUMBER = re.compile(r"\d+(?:[.,'\u2019]\d+)*")
 _DATED = re.compile(r"\d{1,4}([-/])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d(?::\d\d)?")
 _PIECES = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%°]")
 _CLITICS = {
@@ -66,11 +70,14 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
     codes: set[str] = set()
     names: set[str] = set()
     shouting, starts = text.isupper(), True
-    for chunk in (_ASCII if text.isascii() else _CHUNK).findall(text):
-        if lexicon.cut and _UNSPACED.search(chunk):
-            words += _unspaced(chunk, lexicon, codes)
+    for found in (_ASCII if text.isascii() else _CHUNK).findall(text):
+        if lexicon.cut and _UNSPACED.search(found):
+            words += _unspaced(found, lexicon, codes)
             continue
+        chunk = found if len(found) <= LONGEST else _shortened(found)
         parts, code, cased = _taken_apart(chunk, shouting)
+        if chunk == "A" and not starts and not shouting:
+            parts = _LETTER
         words += parts
         if code:
             codes.add(code)
@@ -82,18 +89,25 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
     return Tokens(tuple(_joined(words[:MOST], lexicon)), frozenset(codes), frozenset(names))
 
 
+def _shortened(chunk: str) -> str:
+    """A name for a chunk that is too long to be remembered as it is."""
+    return f"{chunk[:_HEAD]}{crc32(chunk.encode('utf-8', 'replace'))}"
+
+
 _ENDS = frozenset(".?!;\n")
+_LETTER = ("letter_a",)
+"""An "A" within a sentence is no article: "folder A"."""
 _Parts = tuple[tuple[str, ...], str, bool]
 """The words of a chunk, the code that it is if it is one, and whether it is written as a name."""
 
 
 @lru_cache(_REMEMBERED)
-def _taken_apart(chunk: str, shouting: bool) -> _Parts:  # noqa: FBT001
+def _taken_apart(chunk: str, shouting: bool) -> _Parts:
     if chunk in _ENDS:
         return (".",), "", False
     if not shouting and chunk in _ABBREVIATED:
         return (_ABBREVIATED[chunk],), "", True
-    word = chunk.lower().replace("’", "'").replace("–", "-")
+    word = chunk.lower().replace("\u2019", "'").replace("\u2013", "-")
     cased = word != chunk and chunk[0].isalpha() and word not in {"i", "i'm", "i've", "i'd", "i'll"}
     parts = _words_of(word)
     return parts, _code(word), cased
@@ -106,7 +120,7 @@ def _unspaced(chunk: str, lexicon: Lexicon, codes: set[str]) -> list[str]:
         if _UNSPACED.fullmatch(part):
             found += _cutter(lexicon).findall(part)
         elif part:
-            parts, code, _ = _taken_apart(part, shouting=False)
+            parts, code, _ = _taken_apart(part if len(part) <= LONGEST else _shortened(part), shouting=False)
             found += parts
             codes.update([code] if code else [])
     return found
@@ -137,7 +151,8 @@ def _code(word: str) -> str:
 def _apostrophe(word: str) -> tuple[str, ...]:
     head, _, tail = word.rpartition("'")
     if tail == "t" and head.endswith("n"):
-        return (_CONTRACTED.get(word, (head[:-1], "not"))[0], "not")
+        said = _CONTRACTED.get(word, (head[:-1], "not"))[0]
+        return (said, "not") if said else ("not",)
     if head in _ELIDED and tail not in _CLITICS:
         return (*((head,) if head == "n" else ()), *_words_of(tail))
     parts = _words_of(head) if head else ()

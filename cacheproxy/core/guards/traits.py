@@ -1,4 +1,4 @@
-"""Small closed classes of words: quantifiers, aspects, question words, asked-for languages and formats. Pure, linear."""
+"""Small closed classes of words: quantifiers, aspects, question words, wished languages and forms. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,22 +17,24 @@ _CLASHES = {
 }
 _MEASURES = ("how_much", "how_many", "how_long", "how_often", "how_far", "how_old", "how_big", "how_fast", "how_tall")
 _INTO = frozenset({
-    "in", "into", "to", "auf", "ins", "en", "em", "à", "au", "al", "para", "用", "以", "成", "speak", "formal", "informal",
-    "from", "ao",
+    "in", "into", "to", "auf", "ins", "en", "em", "à", "au", "al", "para", "用", "以", "成", "speak", "formal",
+    "informal", "from", "ao",
 })  # fmt: skip
 """What stands before a language that is asked for."""
 
 _CAUSES = frozenset({"caus", "reason", "purpos"})
 
-_AUXILIARY = frozenset({"is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have",
-                        "had", "may", "must", "am"})  # fmt: skip
+_AUXILIARY = frozenset({
+    "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have", "had",
+    "may", "must", "am",
+})  # fmt: skip
 """A question that begins with one asks whether."""
 
 _LOUD = frozenset({"only", "average", "starting", "half"})
 """Quantifiers that matter where the other text has none."""
 
 
-def traits(words: Sequence[Word]) -> Traits:
+def traits(words: Sequence[Word], language: str) -> Traits:
     """The groups of closed classes in `words`."""
     found: dict[str, set[str]] = {}
     before = ""
@@ -43,7 +45,7 @@ def traits(words: Sequence[Word]) -> Traits:
         if word.root in _CAUSES and "what" in found.get("ask", ()):
             found["ask"].add("why")
         before = word.text
-    if words and words[0].text in _AUXILIARY:
+    if language == "en" and words and words[0].text in _AUXILIARY:
         found.setdefault("ask", set()).add("yesno")
     return {guard: frozenset(groups) for guard, groups in found.items()}
 

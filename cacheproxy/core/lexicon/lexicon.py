@@ -1,34 +1,42 @@
 """A language's words in the form in which they are looked up: one `Word` for each, with everything known about it.
 
 A data module writes its lists as text: words are separated by spaces, ``a_b`` is the phrase "a b"; groups are separated
-by ``|`` or by lines; ``name: words`` names a group. Pure.
+by ``|``, the two sides of opposites by ``/``; ``name: words`` names a group, ``word:n`` gives a number. Pure.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
 
-from cacheproxy.core.lexicon import chinese, english, french, german, japanese, portuguese, shared, spanish
+from cacheproxy.core.lexicon import (
+    chinese,
+    english,
+    english_families,
+    french,
+    german,
+    japanese,
+    portuguese,
+    shared,
+    spanish,
+)
 from cacheproxy.core.lexicon.stems import stem
 
-_REMEMBERED = 32_768
-_Groups = dict[str, frozenset[str]]
+_REMEMBERED = 8_192
+_Data = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """What is known of a word. Of what is a set, most words have nothing.
 
-    `root`: the name of its family. `light`: it carries no subject of its own; `weak`:
-    it adds little to one. `denies`: "not" and the like, or a word
-    with "not" in it ("illegal"; then `root` is that of the rest); `doubts`: may say "not" or not ("wrong"), and `fails`: says
-    that something does not work ("trouble"). `poles`:
-    opposites that it is one side of, with the side. `kin`: groups of synonyms it is in; `kinds`:
-    groups of things that are each something else (cats and dogs). `traits`: guards' own groups,
-    as ``guard:group``. `unit`, `role`: its groups among
-    units and roles. `counts`: it is a number. `number`: its value as a number, ``x`` in front of a multiplier, ``#`` in front of an ordinal.
+    `root`: the name of its family. `light`: it carries no subject of its own; `weak`: it adds little to one.
+    `denies`: "not" and the like, or a word with "not" in it ("illegal"; then `root` is that of the rest); `doubts`: may
+    say "not" or not ("wrong"), and `fails`: says that something does not work ("trouble"). `poles`: opposites that it
+    is one side of, with the side. `kin`: groups of synonyms it is in; `kinds`: groups of things that are each something
+    else (cats and dogs). `traits`: guards' own groups, as guard and group; `unit` and `role`: the group among these.
+    `number`: its value, ``x`` in front of a multiplier, ``#`` in front of an ordinal; `counts`: it starts a number.
     """
 
     text: str
@@ -51,8 +59,9 @@ class Word:
 class Lexicon:
     """The words of one language."""
 
-    def __init__(self, language: str, data: ModuleType) -> None:
+    def __init__(self, language: str, *modules: ModuleType) -> None:
         self.language = language
+        data = {name: value for module in modules for name, value in vars(module).items() if name.isupper()}
         self.phrases: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         self._light = self._set(data, "STOP")
         self.common = frozenset(word for word in (self._light | self._set(data, "NEGATORS")) if "_" not in word)
@@ -62,9 +71,7 @@ class Lexicon:
         self._fails = self._set(data, "FAILURES")
         self._doubts = self._set(data, "SOFT") | self._fails
         self._forms = {
-            self._add(word): stem(line.split()[0], language)
-            for line in _groups(data, "FORMS")
-            for word in line.split()
+            self._add(word): stem(line.split()[0], language) for line in _groups(data, "FORMS") for word in line.split()
         }
         self._poles = self._opposites(data)
         self._kin: dict[str, set[int]] = defaultdict(set)
@@ -94,10 +101,10 @@ class Lexicon:
             self.phrases[first].append(known)
         return word
 
-    def _set(self, data: ModuleType, name: str) -> frozenset[str]:
-        return frozenset(self._add(word) for word in getattr(data, name, "").split())
+    def _set(self, data: _Data, name: str) -> frozenset[str]:
+        return frozenset(self._add(word) for word in data.get(name, "").split())
 
-    def _opposites(self, data: ModuleType) -> dict[str, list[tuple[int, bool]]]:
+    def _opposites(self, data: _Data) -> dict[str, list[tuple[int, bool]]]:
         found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
         for number, line in enumerate(_groups(data, "OPPOSITES")):
             for side, words in enumerate(line.split("/")):
@@ -106,26 +113,26 @@ class Lexicon:
                         found[name].append((number, bool(side)))
         return found
 
-    def _values(self, data: ModuleType) -> dict[str, str]:
+    def _values(self, data: _Data) -> dict[str, str]:
         found = {}
-        for word in getattr(data, "NUMBERS", "").split():
+        for word in data.get("NUMBERS", "").split():
             name, value = word.rsplit(":", 1)
             found[self._add(name)] = value
-        for word in getattr(data, "ORDINALS", "").split():
+        for word in data.get("ORDINALS", "").split():
             name, value = word.rsplit(":", 1)
             found[self._add(name)] = "#" + value
         return found
 
-    def _all_traits(self, data: ModuleType) -> dict[str, list[tuple[str, str]]]:
+    def _all_traits(self, data: _Data) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for guard, name in _TRAITS:
-            for line in (*_groups(shared, name), *_groups(data, name)):
+            for line in (*_groups(vars(shared), name), *_groups(data, name)):
                 group, words = _named(line)
                 for word in {group, *words.split()} if name in {"LANGUAGES", "FORMATS"} else words.split():
                     if (guard, group) not in found[word]:
                         found[self._add(word)].append((guard, group))
         for name, guard in (("MONTHS", "month"), ("WEEKDAYS", "weekday")):
-            for number, line in enumerate(getattr(data, name, "").split("|"), 1):
+            for number, line in enumerate(data.get(name, "").split("|"), 1):
                 for word in line.split():
                     found[self._add(word)].append((guard, str(number)))
         return found
@@ -139,23 +146,31 @@ class Lexicon:
         """What is known of `text`, a word in lower case or a phrase joined by ``_``."""
         rest = self._rest.get(text)
         root = self._root(rest or text)
-        poles = self._poles.get(text) or (() if rest else self._poles.get(root, ()))
+        poles = self._poles.get(text) or ([] if rest else self._poles.get(root, []))
         known = tuple(self._traits.get(text, ()))
-        light = text in self._light or any(guard in _LIGHT for guard, _ in known)
+        light = rest in self._light if rest else text in self._light or any(guard in _LIGHT for guard, _ in known)
+        number = self._numbers.get(text, "")
         return Word(
-            text, root, rest in self._light if rest else light, text in self._weak, text in self._denies or bool(rest), text in self._doubts or root in self._doubts,
-            text in self._fails,
-            tuple(poles), frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())),
-            frozenset(self._kinds.get(root, ())), known,
-            number := self._numbers.get(text, ""), _first(known, "unit"), _first(known, "role"),
-            bool(number) or text[0].isdigit() or text[0] == "." and text != ".",
+            text, root, light,
+            weak=text in self._weak,
+            denies=text in self._denies or bool(rest),
+            doubts=text in self._doubts or root in self._doubts,
+            fails=text in self._fails,
+            poles=tuple(poles),
+            kin=frozenset(self._kin.get(root, set()) | self._kin.get(self._root(text), set())),
+            kinds=frozenset(self._kinds.get(root, ())),
+            traits=known,
+            number=number,
+            unit=_first(known, "unit"),
+            role=_first(known, "role"),
+            counts=bool(number) or text[:1].isdigit() or (text[:1] == "." and text != "."),
         )  # fmt: skip
 
 
 _LIGHT = frozenset({"ask", "amount", "aspect", "role"})
 _TRAITS = (
-    ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("degree", "DEGREES"), ("time", "TIMES"), ("unit", "UNITS"),
-    ("language", "LANGUAGES"), ("format", "FORMATS"), ("role", "ROLES"),
+    ("ask", "QUESTIONS"), ("amount", "QUANTIFIERS"), ("aspect", "ASPECTS"), ("degree", "DEGREES"), ("time", "TIMES"),
+    ("unit", "UNITS"), ("language", "LANGUAGES"), ("format", "FORMATS"), ("role", "ROLES"),
 )  # fmt: skip
 
 
@@ -163,11 +178,11 @@ def _first(traits: tuple[tuple[str, str], ...], guard: str) -> str:
     return next((group for name, group in traits if name == guard), "")
 
 
-def _groups(data: ModuleType, name: str) -> Iterator[str]:
+def _groups(data: _Data, name: str) -> Iterator[str]:
     """The groups of a list, each as its text."""
-    for line in getattr(data, name, "").replace("|", "\n").splitlines():
-        if line.strip():
-            yield line.strip()
+    for group in data.get(name, "").split("|"):
+        if group.strip():
+            yield " ".join(group.split())
 
 
 def _named(group: str) -> tuple[str, str]:
@@ -177,7 +192,7 @@ def _named(group: str) -> tuple[str, str]:
 
 
 LEXICONS = {
-    "en": Lexicon("en", english), "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese),
+    "en": Lexicon("en", english, english_families), "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese),
     "pt": Lexicon("pt", portuguese), "es": Lexicon("es", spanish), "de": Lexicon("de", german),
     "fr": Lexicon("fr", french),
 }  # fmt: skip

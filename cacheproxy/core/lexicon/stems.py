@@ -6,7 +6,8 @@ The stem is a name, not a word. Endings that make another word of it ("-er", "-i
 _ENGLISH = (
     "ifications", "ification", "ications", "ication", "ations", "ation", "itions", "ition", "ements", "ement",
     "ments", "ment", "ically", "ances", "ance", "ences", "ence", "ingly", "edly", "ably", "able", "ible", "ness",
-    "ings", "ing", "ions", "ion", "ally", "ies", "ied", "ous", "ily", "ely", "ed", "es", "ly", "ive", "al", "s", "y", "e",
+    "ings", "ing", "ions", "ion", "ally", "ies", "ied", "ous", "ily", "ely", "ed", "es", "ly", "ive", "al", "s", "y",
+    "e",
 )  # fmt: skip
 _PLURALS = {
     "de": ("en", "er", "em", "es", "e", "n", "s"),
@@ -17,14 +18,14 @@ _PLURALS = {
 _KEPT = 4
 """Characters that a stem has at least, where something was cut off."""
 _WHOLE = frozenset({
-    "university", "universe", "organic", "organ", "business", "news", "species", "series", "always", "during", "morning",
-    "evening", "nothing", "something", "string", "spring", "general", "generation", "station", "state", "nation",
-    "nature", "commission", "comment", "meeting", "process", "access", "address", "express", "success", "this", "bus",
-    "gas", "plus", "status", "virus", "basis", "analysis", "physics", "politics", "mathematics", "apple", "apply",
-    "policy", "police", "metal", "mental", "capital", "medal", "model", "moral", "personal", "person", "portal", "port",
-    "pass", "past", "paste", "passive", "mission", "passion", "relative", "relation", "native", "active", "action",
-    "action", "actual", "animal", "final", "fine", "federal", "hospital", "hospitable", "material", "maternity",
-    "october", "vision", "version", "universal", "inches", "does", "goes", "yes", "less", "unless",
+    "university", "universe", "organic", "organ", "business", "news", "species", "series", "always", "during",
+    "morning", "evening", "nothing", "something", "string", "spring", "general", "generation", "station", "state",
+    "nation", "nature", "commission", "comment", "meeting", "process", "access", "address", "express", "success",
+    "this", "bus", "gas", "plus", "status", "virus", "basis", "analysis", "physics", "politics", "mathematics", "apple",
+    "apply", "policy", "police", "metal", "mental", "capital", "medal", "model", "moral", "personal", "person",
+    "portal", "port", "pass", "past", "paste", "passive", "mission", "passion", "relative", "relation", "native",
+    "active", "action", "actual", "animal", "final", "fine", "federal", "hospital", "hospitable", "material",
+    "maternity", "october", "vision", "version", "universal", "inches", "does", "goes", "yes", "less", "unless",
 })  # fmt: skip
 
 
