@@ -25,7 +25,7 @@ from cacheproxy.core.lexicon import LEXICONS
 __all__ = ["ALL", "DEFAULT", "MOST", "Features", "Guard", "Verdict", "explain", "judge", "prepare"]
 
 MOST = 8_192
-"""Characters of a text that are read."""
+"""Characters of a text that are read; what comes after must be the same, character for character."""
 
 ALL = frozenset(Guard)
 DEFAULT = ALL - {Guard.STRICT}
@@ -53,7 +53,7 @@ class Verdict:
 
 def prepare(text: str) -> Features:
     """Read `text` once, so that it can be compared often."""
-    text = text[:MOST]
+    text, tail = text[:MOST], text[MOST:]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     literal = spans.spans(text)
@@ -67,6 +67,7 @@ def prepare(text: str) -> Features:
     return Features(
         tongue, sure, literal, amounts, when, read.codes, read.names, denial.denial(words), polarity.poles(words),
         traits.traits(words, tongue), direction.order(words, used, after=tongue == "ja"), substance.side(words, used),
+        tail,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ _NONE: frozenset[str] = frozenset()
 class Guard(StrEnum):
     """The guards, in the order in which they are asked: from the surest and cheapest to the widest."""
 
+    TAIL = "tail"
     CODE = "code"
     QUOTES = "quotes"
     LINKS = "links"
@@ -48,6 +49,7 @@ class Guard(StrEnum):
 
 
 REASONS = {
+    Guard.TAIL: "They are too long to be read whole, and end differently.",
     Guard.CODE: "The code in the two is not the same.",
     Guard.QUOTES: "What they quote is not the same.",
     Guard.LINKS: "The links in the two are not the same.",
@@ -161,6 +163,7 @@ def _strict(pair: Pair) -> str:
 
 
 GUARDS: dict[Guard, Callable[[Pair], str]] = {
+    Guard.TAIL: lambda pair: "" if pair.asked.tail == pair.stored.tail else "…",
     Guard.CODE: lambda pair: _exact(pair.asked.spans.code, pair.stored.spans.code),
     Guard.QUOTES: _quotes,
     Guard.LINKS: lambda pair: _exact(pair.asked.spans.links, pair.stored.spans.links),

@@ -14,9 +14,6 @@ from cacheproxy.core.lexicon import Lexicon
 LONGEST = 64
 """Characters of a token; of a longer one a name is made."""
 _HEAD = 40
-MOST = 2_048
-"""Tokens of a text; what comes after is not read."""
-
 _REMEMBERED = 8_192
 _SIGNS = r"[$€£¥₹%°]|(?<![\w.])[.,]\d+|[&<>=]|[.?!;\n]"
 _CHUNK = re.compile(rf"[^\W_]+(?:['\u2019.,:/@+\-\u2013_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|{_SIGNS}")
@@ -84,9 +81,7 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
         if cased and not starts and not shouting:
             names.update(parts)
         starts = chunk in _ENDS
-        if len(words) >= MOST:
-            break
-    return Tokens(tuple(_joined(words[:MOST], lexicon)), frozenset(codes), frozenset(names))
+    return Tokens(tuple(_joined([word for word in words if word], lexicon)), frozenset(codes), frozenset(names))
 
 
 def _shortened(chunk: str) -> str:
