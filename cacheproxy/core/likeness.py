@@ -56,7 +56,7 @@ def prepare(text: str) -> Features:
     text, tail = text[:MOST], text[MOST:]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    literal = spans.spans(text)
+    literal = spans.spans(text, tail)
     tongue, sure = language.language(literal.rest)
     lexicon = LEXICONS[tongue]
     read = tokens.tokens(literal.rest, lexicon)
@@ -67,7 +67,6 @@ def prepare(text: str) -> Features:
     return Features(
         tongue, sure, literal, amounts, when, read.codes, read.names, denial.denial(words), polarity.poles(words),
         traits.traits(words, tongue), direction.order(words, used, after=tongue == "ja"), substance.side(words, used),
-        tail,
     )  # fmt: skip
 
 

@@ -7,111 +7,16 @@ from hypothesis import strategies as st
 from cacheproxy.core.likeness import ALL, DEFAULT, MOST, Guard, explain, judge, prepare
 
 WORDS = [
-    "how",
-    "do",
-    "I",
-    "not",
-    "enable",
-    "disable",
-    "the",
-    "2FA",
-    "from",
-    "Berlin",
-    "to",
-    "London",
-    "by",
-    "Anna",
-    "and",
-    "Bob",
-    "10",
-    "mg",
-    "1,000",
-    "3.10",
-    "v3.1",
-    "two",
-    "hundred",
-    "first",
-    "illegal",
-    "cannot",
-    "can't",
-    "isn't",
-    "why",
-    "who",
-    "how",
-    "many",
-    "French",
-    "JSON",
-    '"quoted',
-    'text"',
-    "'single'",
-    "https://x.example/a",
-    "a@b.example",
-    "gpt-4o",
-    "AB-12",
-    "C++",
-    "C#",
-    "U.S.",
-    "5pm",
-    "10:30",
-    "2025-01-02",
-    "June",
-    "5th",
-    "12%",
-    "$5",
-    "never",
-    "only",
-    "most",
-    "如何",
-    "启用",
-    "不",
-    "从",
-    "北京",
-    "到",
-    "上海",
-    "です",
-    "ない",
-    "から",
-    "まで",
-    "il",
-    "n'est",
-    "pas",
-    "was",
-    "ist",
-    "nicht",
-    "el",
-    "año",
-    "¿dónde?",
-    "o",
-    "que",
-    "é",
-    "—",
-    "…",
-    "?",
-    "!",
-    ".",
-    ",",
-    ";",
-    "🙂",
-    "İ",
-    "ß",
-    "ﬁ",
-    "½",
-    "٣",
-    "́",
-    "'",
-    '"',
-    "`",
-    "```",
-    "e.g.",
-    "o'clock",
-    "'s",
-    "n't",
-    "--",
-    "__",
-    "//",
-    "::",
-    "&",
-]
+    "how", "do", "I", "not", "enable", "disable", "the", "2FA", "from", "Berlin", "to", "London", "by", "Anna", "and",
+    "Bob", "10", "mg", "1,000", "3.10", "v3.1", "two", "hundred", "first", "illegal", "cannot", "can't", "isn't",
+    "why", "who", "how", "many", "French", "JSON", '"quoted', 'text"', "'single'", "https://x.example/a",
+    "a@b.example", "gpt-4o", "AB-12", "C++", "C#", "U.S.", "5pm", "10:30", "2025-01-02", "June", "5th", "12%", "$5",
+    "never", "only", "most", "\u5982\u4f55", "\u542f\u7528", "\u4e0d", "\u4ece", "\u5317\u4eac", "\u5230",
+    "\u4e0a\u6d77", "\u3067\u3059", "\u306a\u3044", "\u304b\u3089", "\u307e\u3067", "il", "n'est", "pas", "was",
+    "ist", "nicht", "el", "a\u00f1o", "\u00bfd\u00f3nde?", "o", "que", "\u00e9", "\u2014", "\u2026", "?", "!", ".",
+    ",", ";", "\ud83d\ude42", "\u0130", "\u00df", "\ufb01", "\u00bd", "\u0663", "\u0301", "'", '"', "`", "```",
+    "e.g.", "o'clock", "'s", "n't", "--", "__", "//", "::", "&",
+]  # fmt: skip
 sentences = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
 texts = st.one_of(st.text(max_size=200), sentences)
 
@@ -158,9 +63,20 @@ def test_no_text_is_too_much(text):
     judge(text, "How do I reset my password?", ALL)
 
 
-def test_what_stands_beyond_the_limit_is_not_read():
+def test_what_is_too_far_behind_to_be_read_must_be_the_same():
     long = ("word " * (MOST // 5)).ljust(MOST)
-    assert judge(long + "enable 2FA", long + "disable 2FA", ALL) is None
+    assert judge(long + "enable 2FA", long + "enable 2FA", ALL) is None
+    verdict = judge(long + "enable 2FA", long + "disable 2FA")
+    assert verdict
+    assert verdict.guard is Guard.CODE
+
+
+@pytest.mark.parametrize("filler", ["字", "a "])
+def test_a_text_is_read_to_its_limit(filler):
+    long = filler * (MOST // len(filler) - 10)
+    verdict = judge(long + " 10 mg", long + " 100 mg")
+    assert verdict
+    assert verdict.guard is Guard.NUMBERS
 
 
 def test_the_first_guard_that_objects_is_named():

@@ -16,7 +16,7 @@ from cacheproxy.core.guards.traits import Traits
 @dataclass(frozen=True, slots=True)
 class Features:
     """A text as the guards read it. `sure`: there is no doubt about its `language`; `codes`: names of letters and
-    digits; `names`: words that are written as names; `tail`: what is too far behind to be read."""
+    digits; `names`: words that are written as names."""
 
     language: str
     sure: bool
@@ -30,7 +30,6 @@ class Features:
     traits: Traits
     order: Order
     side: Side
-    tail: str
 
 
 class Pair:

@@ -29,9 +29,9 @@ class Spans:
         return quote in self.quotes or _plain(quote) in _plain(self.rest)
 
 
-def spans(text: str) -> Spans:
-    """Take `text` apart. What is quoted stays in the rest too."""
-    code: list[str] = []
+def spans(text: str, tail: str = "") -> Spans:
+    """Take `text` apart. What is quoted stays in the rest too. `tail`: what comes after it, taken for code."""
+    code = [tail] if tail else []
     links: list[str] = []
     mails: list[str] = []
     if "`" in text:

@@ -23,7 +23,6 @@ _NONE: frozenset[str] = frozenset()
 class Guard(StrEnum):
     """The guards, in the order in which they are asked: from the surest and cheapest to the widest."""
 
-    TAIL = "tail"
     CODE = "code"
     QUOTES = "quotes"
     LINKS = "links"
@@ -49,8 +48,7 @@ class Guard(StrEnum):
 
 
 REASONS = {
-    Guard.TAIL: "They are too long to be read whole, and end differently.",
-    Guard.CODE: "The code in the two is not the same.",
+    Guard.CODE: "The code in the two, or what stands too far behind to be read, is not the same.",
     Guard.QUOTES: "What they quote is not the same.",
     Guard.LINKS: "The links in the two are not the same.",
     Guard.ADDRESSES: "The e-mail addresses in the two are not the same.",
@@ -163,7 +161,6 @@ def _strict(pair: Pair) -> str:
 
 
 GUARDS: dict[Guard, Callable[[Pair], str]] = {
-    Guard.TAIL: lambda pair: "" if pair.asked.tail == pair.stored.tail else "…",
     Guard.CODE: lambda pair: _exact(pair.asked.spans.code, pair.stored.spans.code),
     Guard.QUOTES: _quotes,
     Guard.LINKS: lambda pair: _exact(pair.asked.spans.links, pair.stored.spans.links),
