@@ -106,7 +106,7 @@ class Batches:
             return
         first = next(iter(self._waiting.values()))
         left = first.since + self._window - loop.time()
-        if left <= 0 or self._is_full() or (first.alone and len(self._waiting) == 1):
+        if left <= 0 or self._is_full() or first.alone:
             self._wake = loop.call_soon(self._set_off)
         else:
             self._wake = loop.call_later(left, self._set_off)
@@ -144,8 +144,7 @@ class Batches:
                     future.set_exception(Trouble(str(result), result.kind))
                 else:
                     future.set_result(result)
-        if not self._closed:
-            self._plan(loop)
+        self._plan(loop)
 
     def close(self) -> None:
         """Who still waits gets `Trouble`."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cacheproxy.errors import Trouble
 
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
-_LARGEST_HEAD = 100 * 2**20
 
 
 class Tensors:
@@ -27,8 +26,6 @@ class Tensors:
             self._held = _mapped(file) if isinstance(file, Path) else file.read_bytes()
             self._bytes: NDArray[np.uint8] = np.frombuffer(self._held, np.uint8)
             (length,) = struct.unpack("<Q", self._bytes[:8].tobytes())
-            if length > min(_LARGEST_HEAD, len(self._bytes) - 8):
-                raise ValueError("the head is longer than the file")
             self._rows: dict[str, Any] = json.loads(self._bytes[8 : 8 + length].tobytes())
         except (OSError, ValueError, struct.error) as error:
             raise Trouble(f"the weights cannot be read: {type(error).__name__}", "damaged") from None

@@ -5,6 +5,7 @@ import gc
 import logging
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from cacheproxy.core.model import Unfit
 from cacheproxy.errors import Trouble
 from cacheproxy.meaning import embedder as embedders
+from cacheproxy.meaning import worker as workers
 from cacheproxy.meaning.embedder import LocalEmbedder
 from tests.meaning.models import IDENTITY, Told, unit_of
 from tests.rig import ROOT, until
@@ -187,6 +189,13 @@ async def test_what_hangs_holds_up_no_one_who_does_not_wait(embedder, model):
     assert (await trouble_of(embedder.embed("after", SCOPE))).kind == "closed"
 
 
+async def test_after_the_end_nothing_is_loaded(model):
+    made = LocalEmbedder(IDENTITY, lambda: model)
+    await made.close()
+    assert (await asyncio.wait_for(trouble_of(made.embed("hello", SCOPE)), 5)).kind == "closed"
+    assert model.batches == []
+
+
 async def test_who_waits_at_the_end_is_told(embedder, model):
     await embedder.warm()
     model.gate.clear()
@@ -286,6 +295,52 @@ async def test_a_loop_that_has_ended_is_no_trouble_for_the_thread(model):
     thread = made._worker._thread
     await made.close()
     await until(lambda: not thread.is_alive())
+
+
+async def test_a_loop_that_is_never_idle_does_not_let_it_starve(embedder):
+    """Without way being made for it the thread gets no turn for seconds."""
+    await embedder.warm()
+    asked = asyncio.create_task(embedder.embed("hello", SCOPE))
+
+    async def spin() -> None:
+        while not asked.done():
+            began = time.perf_counter()
+            while time.perf_counter() - began < 0.0001:
+                sum(range(50))
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(asyncio.gather(*[spin() for _ in range(4)]), 20)
+    assert asked.result().shape == (4,)
+    await until(lambda: embedder._worker._watched is None)
+
+
+async def test_way_is_made_while_work_does_not_end_and_less_and_less(embedder, model, monkeypatch):
+    gaps, waits, loop = [], [], asyncio.get_running_loop()
+    await embedder.warm()
+    await until(lambda: embedder._worker._watched is None)
+    later = loop.call_later
+
+    def call_later(seconds, callback, *told):
+        if callback == embedder._worker._make_way:
+            waits.append(seconds)
+            seconds = 0
+        return later(seconds, callback, *told)
+
+    monkeypatch.setattr(workers.time, "sleep", gaps.append)
+    monkeypatch.setattr(loop, "call_later", call_later)
+    model.gate.clear()
+    asked = asyncio.create_task(embedder.embed("hello", SCOPE))
+    await until(lambda: len(gaps) > 250)
+    model.gate.set()
+    await asked
+    await until(lambda: embedder._worker._watched is None)
+    seen = len(waits)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(waits) == seen
+    assert set(gaps) == {workers.GAP}
+    assert waits[0] == workers.PATIENCE
+    assert waits[1] == workers.AGAIN < waits[150] < waits[250]
 
 
 async def test_half_a_character_is_a_text_too(embedder):

@@ -242,7 +242,7 @@ async def test_all_who_waited_have_left():
     await turns()
     leaving.cancel()
     await rig.wait(WINDOW)
-    assert rig.under_way == []
+    assert (rig.under_way, rig.worker.pending) == ([], [])
     rig.ask("b")
     await turns()
     await rig.wait(WINDOW)
@@ -269,6 +269,18 @@ async def test_every_vector_is_found_and_given_to_all_who_asked():
     await rig.worker.end()
     assert (await one, await three) == ("a", "b")
     assert rig.came == [b"a", b"b"]
+
+
+async def test_a_caller_who_leaves_as_it_ends():
+    rig = Rig()
+    leaving, staying = rig.ask("a", "a")
+    await turns()
+    work, future = rig.worker.pending.pop()
+    future.set_result(work())
+    leaving.cancel()
+    await turns()
+    assert leaving.cancelled()
+    assert await staying == "a"
 
 
 async def test_trouble_is_one_each():

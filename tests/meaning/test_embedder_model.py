@@ -73,6 +73,12 @@ def test_a_vector_is_the_same_in_whatever_company(name):
     assert likeness(together, alone) > 0.999999
 
 
+def test_a_model_of_lower_case_reads_lower_case():
+    as_it_is, lower = (Runtime(replace(card_of("tiny-roberta"), lower=lower), 1) for lower in (False, True))
+    assert as_it_is.read("HOW do") is Unfit.UNKNOWN_TOKENS
+    assert lower.read("HOW do").tokens == as_it_is.read("how do").tokens
+
+
 def test_texts_of_like_length_are_attended_to_together():
     lengths = [5, 200, 6, 18, 4, 190, 16, 60]
     made = groups(lengths)
