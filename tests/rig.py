@@ -133,8 +133,8 @@ async def start(backend_url: str | list[str], *, embedder: Any = None, **values:
         "listen.port": 0, "admin.port": 0, "store.data_dir": "none",
     }  # fmt: skip
     flags.update({name.replace("__", "."): value for name, value in values.items()})
-    if embedder is not None:
-        flags.setdefault("semantic.mode", "on")
+    # A real model is not what most tests are about, and takes time to load.
+    flags.setdefault("semantic.mode", "on" if embedder is not None or "semantic.url" in flags else "off")
     house = House(configuration.resolve(flags, None, {}).settings, embedder)
     running = Running(house)
     base, admin = await running.start()
@@ -178,6 +178,7 @@ async def spawn(backend_url: str, log: Path, *arguments: str, **environment: str
     ]  # fmt: skip
     with log.open("ab") as out:
         out.truncate(0)
+        environment.setdefault("CACHEPROXY_SEMANTIC__MODE", "off")  # takes time to load; its own tests say `on`
         process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, **environment})
 
     def ready() -> bool:

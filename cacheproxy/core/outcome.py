@@ -89,6 +89,9 @@ class Reason(Enum):
         "Near questions were found, and each differs from this one in something that matters "
         "(`cacheproxy_unlike_total{guard}`).",
     )
+    SEMANTIC_LOADING = (
+        "semantic_loading", "Nothing is stored for this request, and the embedding model is not loaded yet.",
+    )  # fmt: skip
     SEMANTIC_SHADOW = (
         "semantic_shadow", "A like question was found and counted, but its answer not served (`semantic.mode`).",
     )  # fmt: skip

@@ -79,28 +79,36 @@ class GuardedEpochs:
 
 
 class GuardedEmbedder:
-    """An embedder that never raises and never takes longer than `deadline` seconds."""
+    """An embedder that never raises and never takes longer than `deadline` seconds; trouble as long as it has none."""
 
-    def __init__(self, embedder: Embedder, deadline: float, journal: Journal) -> None:
+    def __init__(self, embedder: Embedder | None, deadline: float, journal: Journal) -> None:
         self._embedder = embedder
         self.breaker = Breaker("embedder", deadline, journal)
 
     def __repr__(self) -> str:
         return f"<GuardedEmbedder {self._embedder!r} {self.breaker!r}>"
 
+    def exchange(self, embedder: Embedder) -> None:
+        """Use `embedder` from now on."""
+        self._embedder = embedder
+
     async def embed(self, text: str, scope: bytes) -> "NDArray[np.float32] | Unfit | Trouble":
-        found = await self.breaker.call(lambda: self._embedder.embed(text, scope))
+        if (embedder := self._embedder) is None:
+            return Trouble("the embedding model is not loaded", "loading")
+        found = await self.breaker.call(lambda: embedder.embed(text, scope))
         return cast("NDArray[np.float32] | Unfit | Trouble", found)
 
     async def close(self) -> None:
         await self.breaker.close()
-        await self._embedder.close()
+        if self._embedder is not None:
+            await self._embedder.close()
 
 
 class GuardedIndex:
-    """A vector index that never raises and never takes longer than `deadline` seconds."""
+    """A vector index that never raises and never takes longer than `deadline` seconds; nothing is found or kept as long
+    as it has none."""
 
-    def __init__(self, index: VectorIndex, deadline: float, journal: Journal) -> None:
+    def __init__(self, index: VectorIndex | None, deadline: float, journal: Journal) -> None:
         self._index = index
         self.reads = Breaker("vector index (read)", deadline, journal)
         self.writes = Breaker("vector index (write)", deadline, journal)
@@ -115,22 +123,27 @@ class GuardedIndex:
     async def search(
         self, partition: bytes, vector: "NDArray[np.floating[Any]]", text: str, limit: int, now: float
     ) -> list[Near] | Trouble:
-        found = await self.reads.call(lambda: self._index.search(partition, vector, text, limit, now))
+        if (index := self._index) is None:
+            return []
+        found = await self.reads.call(lambda: index.search(partition, vector, text, limit, now))
         return cast("list[Near] | Trouble", found)
 
     async def add(self, row: Row) -> None:
-        await self.writes.call(lambda: self._index.add(row))
+        if (index := self._index) is not None:
+            await self.writes.call(lambda: index.add(row))
 
     async def remove(self, keys: Iterable[bytes]) -> None:
         """A row that stays behind is found to have no answer, and removed then."""
-        await self.writes.call(lambda: self._index.remove(keys))
+        if (index := self._index) is not None:
+            await self.writes.call(lambda: index.remove(keys))
 
     async def sweep(self, now: float) -> int:
         try:
-            return await self._index.sweep(now)
+            return await self._index.sweep(now) if self._index is not None else 0
         except Trouble:
             return 0
 
     async def close(self) -> None:
         await asyncio.gather(self.reads.close(), self.writes.close())
-        await self._index.close()
+        if self._index is not None:
+            await self._index.close()

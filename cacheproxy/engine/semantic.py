@@ -45,6 +45,15 @@ class Matching:
     candidates: int
 
 
+@dataclass(slots=True)
+class Meaning:
+    """What the layer is made of. `ready`: the embedding model is loaded."""
+
+    embedder: GuardedEmbedder
+    index: GuardedIndex
+    ready: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Like:
     """An entry that answers the question, since when that is known, and how like the questions are."""
@@ -68,12 +77,13 @@ class Semantic:
     """Looks for like questions, and learns new ones."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, binder: Binder, embedder: GuardedEmbedder, index: GuardedIndex, shelf: Shelf, fill: Fill,
-        journal: Journal, clock: Clock, matching: Matching,
+        self, *, binder: Binder, meaning: Meaning, shelf: Shelf, fill: Fill, journal: Journal, clock: Clock,
+        matching: Matching,
     ) -> None:  # fmt: skip
         self._binder = binder
-        self._embedder = embedder
-        self._index = index
+        self._meaning = meaning
+        self._embedder = meaning.embedder
+        self._index = meaning.index
         self._shelf = shelf
         self._fill = fill
         self._journal = journal
@@ -104,6 +114,8 @@ class Semantic:
         question = self._binder.question(bound)
         if isinstance(question, Reason):
             return Heard(question)
+        if not self._meaning.ready:
+            return Heard(Reason.SEMANTIC_LOADING)
         vector = await self._embedder.embed(question.text, bound.ask.scope.owner)
         stages.lap("embed")
         if isinstance(vector, Unfit):

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from cacheproxy.core.likeness import Guard
+from cacheproxy.core.likeness import DEFAULT, Guard
 from cacheproxy.core.rules import Reach
-from cacheproxy.schema.kinds import Name, Patience, read_switch, read_url
+from cacheproxy.schema.kinds import Name, Patience, read_duration, read_switch, read_url
 from cacheproxy.schema.model import Model
 
 
@@ -20,25 +20,41 @@ def _read_guards(value: Any) -> Any:
 
 
 class MatchingSettings(Model):
-    mode: Annotated[Reach, BeforeValidator(read_switch)] = Reach.OFF
-    """Whether a question that was asked before in other words gets the answer of that one. `on`; `off`; `opt-in`: only
-    requests that send `X-Cache-Semantic`; `shadow`: looked up and counted, never served."""
+    mode: Annotated[Reach, BeforeValidator(read_switch)] = Reach.ON
+    """Whether a question that was asked before in other words gets the answer of that one. `on`, by itself only where
+    the extra `semantic` is installed; `off`; `opt-in`: only requests that send `X-Cache-Semantic`; `shadow`: looked up
+    and counted, never served."""
+    model: Name = "all-MiniLM-L6-v2"
+    """The embedding model: a name on the Hugging Face hub (without an owner it is of sentence-transformers), the path
+    of a directory, or the model's name at `semantic.url`. Another model has an index of its own."""
+    model_path: Name | None = None
+    """A directory with the model's files. Without it they are looked for in installed packages that ship the model,
+    then in the local cache of the hub, then on the hub."""
+    download: bool = True
+    """Whether a model that is not on this machine is downloaded from the hub, once, in the background."""
+    threads: int = Field(default=1, ge=1, le=64)
+    """Processors that embedding may use at once."""
+    window: Annotated[float, BeforeValidator(read_duration), Field(ge=0, le=1)] = 0.02
+    """How long questions wait for company at most, to be embedded together. One that comes alone never waits."""
+    memo: int = Field(default=4096, ge=1, le=10_000_000)
+    """Vectors that are remembered, some 2 KiB each."""
     url: Annotated[str | None, BeforeValidator(read_url)] = None
-    """Where questions are embedded: a server that speaks OpenAI's `/v1/embeddings`."""
-    model: Name = "all-minilm-l6-v2"
-    """The embedding model's name there. Another model has an index of its own."""
+    """Where questions are embedded instead: a server that speaks OpenAI's `/v1/embeddings`."""
     dimensions: int = Field(default=384, ge=2, le=8192)
-    """How many numbers its vectors have."""
+    """How many numbers the vectors of `semantic.url` have."""
     api_key: SecretStr | None = None
     """The credential for it, if it wants one."""
-    prefix: str = ""
-    """What is put before each question, where the model wants something there, such as `query: `."""
     most_characters: int = Field(default=1000, ge=1)
-    """Questions longer than that are not embedded: a server may cut them without a word. Keep it within the model's
+    """Questions longer than that are not sent to it: a server may cut them without a word. Keep it within the model's
     window (some 4 characters a token)."""
+    prefix: str = ""
+    """What is put before each question, where the model wants something there, such as `query: `; without it what the
+    model's own files say."""
     threshold: float = Field(default=0.92, ge=0.5, le=1)
     """The cosine similarity from which on two questions can be the same."""
-    guards: Annotated[tuple[str, ...], BeforeValidator(_read_guards)] = tuple(guard.value for guard in Guard)
+    guards: Annotated[tuple[str, ...], BeforeValidator(_read_guards)] = tuple(
+        guard.value for guard in Guard if guard in DEFAULT
+    )
     """What is looked at beside the similarity, any of which can say that two questions differ."""
     candidates: int = Field(default=16, ge=1, le=100)
     """How many near questions are looked at."""

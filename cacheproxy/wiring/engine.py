@@ -10,7 +10,6 @@ from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.families import Families
 from cacheproxy.engine.fill import Fill
-from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeper
 from cacheproxy.engine.ledger import Ledger
@@ -18,7 +17,7 @@ from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.record import Budget
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.savings import Savings
-from cacheproxy.engine.semantic import Semantic
+from cacheproxy.engine.semantic import Meaning, Semantic
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Voice
 from cacheproxy.engine.serving import Serving
@@ -27,14 +26,6 @@ from cacheproxy.engine.variants import Variants
 from cacheproxy.ports import Backend, Clock, Journal
 from cacheproxy.schema import Settings
 from cacheproxy.wiring import terms
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What the semantic layer is made of."""
-
-    embedder: GuardedEmbedder
-    index: GuardedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +71,8 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     semantic = None
     if meaning is not None:
         semantic = Semantic(
-            binder=binder, embedder=meaning.embedder, index=meaning.index, shelf=shelf, fill=fill, journal=journal,
-            clock=clock, matching=terms.matching(settings),
+            binder=binder, meaning=meaning, shelf=shelf, fill=fill, journal=journal, clock=clock,
+            matching=terms.matching(settings),
         )  # fmt: skip
     keeper = Keeper(
         shelf=shelf,

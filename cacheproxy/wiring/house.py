@@ -12,7 +12,8 @@ from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Clock, Embedder
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
-from cacheproxy.wiring import engine, meaning
+from cacheproxy.wiring import engine
+from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.meaning import Layer
 from cacheproxy.wiring.storage import open_storage
 
@@ -38,7 +39,7 @@ class House:
         limits = settings.limits
         self.storage = open_storage(settings, self.clock, self.telemetry, self._rekey)
         self.store, removals, epochs = self.storage.store, self.storage.removals, self.storage.epochs
-        self.layer = self._meaning(embedder)
+        self.layer = self._layer(embedder)
         self.meaning = self.layer.meaning if self.layer is not None else None
         self.purge = Purge(
             stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock,
@@ -63,10 +64,8 @@ class House:
         survey = await self.storage.shared.meet() if self.storage.shared is not None else None
         if self.layer is not None:
             if survey is not None:
-                self.layer.learn(survey, self.settings)
-            await self.layer.embedder.warm()
-            if self.layer.builder is not None:
-                self.layer.builder.go_on()
+                self.layer.learn(survey)
+            await self.layer.start()
 
     async def sweep(self) -> None:
         """Free what expired."""
@@ -82,11 +81,10 @@ class House:
         if self.storage.shared is not None:
             await self.storage.shared.close()
 
-    def _meaning(self, embedder: Embedder | None) -> Layer | None:
-        if not meaning.is_wanted(self.settings):
+    def _layer(self, embedder: Embedder | None) -> Layer | None:
+        if not is_wanted(self.settings):
             return None
-        embedder = embedder or meaning.embedder(self.settings)
-        return meaning.put_together(self.settings, embedder, self.storage.shared, self.telemetry)
+        return Layer(self.settings, embedder, self.storage.shared, self.telemetry)
 
     def _rekey(self, secret: bytes) -> None:
         self.engine.rekey(secret)

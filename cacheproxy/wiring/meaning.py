@@ -1,76 +1,126 @@
-"""The semantic layer, put together: an embedder, and an index in this process or in the shared Redis."""
+"""The semantic layer, put together: an embedder, and an index in this process or in the shared Redis.
+
+It is loaded in the background. A start waits for it for a while; what comes before it is loaded goes on without.
+"""
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from cacheproxy.core.model import Identity, Unfit
 from cacheproxy.core.redis_url import Topology
-from cacheproxy.core.rules import Reach
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
-from cacheproxy.errors import ConfigurationError, Trouble
+from cacheproxy.engine.semantic import Meaning
+from cacheproxy.errors import Trouble
+from cacheproxy.meaning.worker import Worker
 from cacheproxy.ports import Embedder, VectorIndex
 from cacheproxy.schema import Settings
+from cacheproxy.stores.redis_survey import Survey
 from cacheproxy.telemetry import Telemetry
-from cacheproxy.wiring.engine import Meaning
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from cacheproxy.meaning.redisearch import Redisearch
-    from cacheproxy.stores.redis_survey import Survey
-    from cacheproxy.wiring.shared import Shared
+from cacheproxy.wiring import embedding
+from cacheproxy.wiring.building import Builder
+from cacheproxy.wiring.shared import Shared
 
 log = logging.getLogger("cacheproxy")
 
-BUILDING = b"building"
-"""For whom questions are embedded again: nobody."""
+START_SECONDS = 15.0
+"""So long a start waits for the embedding model. A download may take longer."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+"""Seconds between the attempts to load what could not be loaded."""
 ALONE = "each proxy finds by meaning what it has learnt itself; answers are shared all the same"
 
 
-def is_wanted(settings: Settings) -> bool:
-    """Whether any request could be answered by meaning."""
-    return settings.semantic.mode is not Reach.OFF or any(rule.set.semantic for rule in settings.rules)
-
-
-def embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name. Raises `ConfigurationError`."""
-    told = settings.semantic
-    if told.url is None:
-        raise ConfigurationError("`semantic.mode` needs `semantic.url`, where questions are embedded")
-    try:
-        from cacheproxy.meaning.remote import Remote
-    except ImportError:
-        raise ConfigurationError("`semantic.mode` needs the extra: pip install 'cacheproxy[semantic]'") from None
-
-    return Remote(
-        told.url, Identity(told.model, "", told.dimensions, prefix=told.prefix),
-        api_key=told.api_key.get_secret_value() if told.api_key else None, most_chars=told.most_characters,
-    )  # fmt: skip
-
-
-@dataclass(slots=True)
 class Layer:
-    """The layer, and what it is made of. `builder`: of a shared index."""
+    """The layer. `meaning` is what the engine sees of it; `builder`: of a shared index."""
 
-    meaning: Meaning
-    embedder: Embedder
-    builder: "Builder | None"
+    def __init__(
+        self, settings: Settings, given: Embedder | None, shared: Shared | None, telemetry: Telemetry
+    ) -> None:  # fmt: skip
+        """`given`: an embedder in place of the one that the settings name."""
+        told = settings.semantic
+        self._settings = settings
+        self._given = given
+        self._shared = shared
+        self._telemetry = telemetry
+        self._opening: asyncio.Task[None] | None = None
+        self._searches, self._hybrid = True, False
+        self.builder: Builder | None = None
+        embedder = GuardedEmbedder(None, told.embed_timeout, telemetry)
+        index = GuardedIndex(None, told.search_timeout, telemetry)
+        self.meaning = Meaning(embedder, index)
+        for breaker in (embedder.breaker, index.reads, index.writes):
+            telemetry.left_alone(breaker.name, lambda breaker=breaker: not breaker.closed)  # type: ignore[misc]
+        telemetry.gauge("semantic_ready", "1 once the embedding model is loaded.", lambda: int(self.meaning.ready))
 
-    def learn(self, survey: "Survey", settings: Settings) -> None:
+    def learn(self, survey: Survey) -> None:
         """What the shared Redis can do is known."""
-        if survey.search is None:
-            self.do_without_search(settings)
-        elif self.builder is not None:
-            self.builder.index.hybrid = survey.hybrid
+        self._searches, self._hybrid = survey.search is not None, survey.hybrid
 
-    def do_without_search(self, settings: Settings) -> None:
-        """The shared Redis turned out not to search."""
-        log.warning("the shared Redis cannot search: %s", ALONE)
-        self.meaning.index.exchange(_local(settings, self.embedder))
-        self.builder = None
+    async def start(self) -> None:
+        """Load the embedding model. What cannot be loaded in time, or at all, is waited for in the background."""
+        self._opening = asyncio.get_running_loop().create_task(self._open())
+        await asyncio.wait([self._opening], timeout=START_SECONDS)
+        if not self._opening.done():
+            log.warning("the embedding model is still being loaded: nothing is answered by meaning until it is")
+
+    async def _open(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._opened()
+            except Trouble as trouble:
+                log.log(
+                    logging.WARNING if pause == FIRST_PAUSE else logging.DEBUG,
+                    "nothing is answered by meaning: %s", trouble,
+                )  # fmt: skip
+            else:
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 4, LONGEST_PAUSE)
+
+    async def _opened(self) -> None:
+        """Raises `Trouble`."""
+        embedder = self._given
+        if embedder is None:
+            worker = Worker("opening")
+            try:
+                embedder = await worker.do(partial(embedding.embedder, self._settings))
+            finally:
+                worker.close()
+        try:
+            await embedder.warm()
+            index = self._index(embedder)
+        except BaseException:
+            await embedder.close()
+            raise
+        self.meaning.embedder.exchange(embedder)
+        self.meaning.index.exchange(index)
+        self.meaning.ready = True
+        if self.builder is not None:
+            self.builder.go_on()
+
+    def _index(self, embedder: Embedder) -> VectorIndex:
+        told, shared = self._settings.semantic, self._shared
+        alone = shared is not None
+        if shared is not None and not self._searches:
+            log.warning("the shared Redis cannot search: %s", ALONE)
+        elif shared is not None and shared.target.topology is Topology.CLUSTER:
+            log.warning("no search by meaning over the whole of a cluster: %s", ALONE)
+        else:
+            alone = False
+        if shared is None or alone:
+            from cacheproxy.meaning.local import Local
+
+            return Local(embedder.identity.dim, told.index_rows)
+        from cacheproxy.meaning.redisearch import Redisearch
+        from cacheproxy.meaning.redisearch_schema import Plan
+        from cacheproxy.stores.redis_trouble import trouble
+
+        redis: Any = shared.link.redis
+        plan = Plan(embedder.identity)
+        index = Redisearch(redis, plan, self._settings.redis.prefix, self._telemetry, trouble, hybrid=self._hybrid)
+        self.builder = Builder(index, embedder)
+        return index
 
     async def sweep(self, now: float) -> None:
         """Free what expired, and go on building."""
@@ -80,78 +130,10 @@ class Layer:
 
     async def close(self) -> None:
         """Let go."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
         if self.builder is not None:
             await self.builder.close()
         await self.meaning.index.close()
         await self.meaning.embedder.close()
-
-
-def put_together(settings: Settings, embedder: Embedder, shared: "Shared | None", telemetry: Telemetry) -> Layer:
-    """The layer over `embedder`."""
-    told = settings.semantic
-    guarded = GuardedEmbedder(embedder, told.embed_timeout, telemetry)
-    inner, builder = _index(settings, embedder, shared, telemetry)
-    index = GuardedIndex(inner, told.search_timeout, telemetry)
-    for breaker in (guarded.breaker, index.reads, index.writes):
-        telemetry.left_alone(breaker.name, lambda breaker=breaker: not breaker.closed)  # type: ignore[misc]
-    return Layer(Meaning(guarded, index), embedder, builder)
-
-
-def _index(
-    settings: Settings, embedder: Embedder, shared: "Shared | None", telemetry: Telemetry
-) -> "tuple[VectorIndex, Builder | None]":
-    if shared is None:
-        return _local(settings, embedder), None
-    if shared.target.topology is Topology.CLUSTER:
-        log.warning("no search by meaning over the whole of a cluster: %s", ALONE)
-        return _local(settings, embedder), None
-    from cacheproxy.meaning.redisearch import Redisearch
-    from cacheproxy.meaning.redisearch_schema import Plan
-    from cacheproxy.stores.redis_trouble import trouble
-
-    redis: Any = shared.link.redis
-    index = Redisearch(redis, Plan(embedder.identity), settings.redis.prefix, telemetry, trouble)
-    return index, Builder(index, embedder)
-
-
-def _local(settings: Settings, embedder: Embedder) -> VectorIndex:
-    from cacheproxy.meaning.local import Local
-
-    return Local(embedder.identity.dim, settings.semantic.index_rows)
-
-
-class Builder:
-    """Builds the shared index of a new embedder or schema in the background, from the questions that the old one has,
-    until it is whole."""
-
-    def __init__(self, index: "Redisearch", embedder: Embedder) -> None:
-        self.index = index
-        self._embedder = embedder
-        self._task: asyncio.Task[None] | None = None
-        self.done = False
-
-    def go_on(self) -> None:
-        """Begin, or begin again what another replica was at, or what failed."""
-        if not self.done and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._build())
-
-    async def _build(self) -> None:
-        from cacheproxy.meaning.rebuild import rebuild
-
-        try:
-            self.done = await rebuild(self.index, self._embed)
-        except Trouble as trouble:
-            log.info("the vector index is not built yet: %s", trouble)
-
-    async def _embed(self, texts: list[str]) -> "NDArray[np.floating[Any]]":
-        import numpy as np
-
-        found = await asyncio.gather(*(self._embedder.embed(text, BUILDING) for text in texts))
-        left_out = np.full(self._embedder.identity.dim, np.nan, np.float32)
-        return np.stack([left_out if isinstance(one, Unfit) else one for one in found])
-
-    async def close(self) -> None:
-        """Stop where it is: the next one goes on."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
