@@ -63,7 +63,7 @@ parts: $(VENV)/dev.stamp ## install the real engine, Redis and clients into .par
 
 lock: $(VENV)/run.stamp ## write the lock files anew; UPGRADE=1 takes the newest releases
 	@$(BIN)/python -c 'from tests.parts.place import python_part; python_part("uv")'
-	$(COMPILE) --extra fast pyproject.toml -o $(LOCK)/requirements.txt
+	$(COMPILE) --extra fast --extra semantic pyproject.toml -o $(LOCK)/requirements.txt
 	$(COMPILE) --extra fast --extra semantic --group dev -c $(LOCK)/requirements.txt pyproject.toml -o $(LOCK)/dev.txt
 	$(COMPILE) $(LOCK)/build.in -o $(LOCK)/build.txt
 	for part in engine openai langchain litellm trustme uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done

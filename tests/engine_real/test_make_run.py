@@ -1,6 +1,7 @@
 """``make run`` as a newcomer meets it: what it prints works, Ctrl-C ends it, a taken port is said in one sentence."""
 
 import contextlib
+import json
 import re
 import shutil
 import signal
@@ -36,6 +37,11 @@ def _output(line: str) -> str:
     return subprocess.run(["sh", "-c", line], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
+def _text(answer: str) -> str:
+    """The words of an answer that is not a stream."""
+    return json.loads(answer.replace("\r\n", "\n").partition("\n\n")[2])["choices"][0]["message"]["content"]
+
+
 @contextlib.contextmanager
 def _killed_at_last(process: subprocess.Popen):
     """Leave no process behind, whatever a test finds."""
@@ -58,10 +64,18 @@ def test_the_printed_lines_work_and_ctrl_c_ends_it(number, engine):
             if "Ctrl-C" in line:
                 break
         lines = re.findall(r"^ +(curl .*)$", printed, re.MULTILINE)
-        assert len(lines) == 3, printed + demo.stderr.read()
+        assert len(lines) == 5, printed + demo.stderr.read()
         answers = [_output(line) for line in lines]
-        assert [re.findall(r"^X-Cache: (\w+)", a, re.MULTILINE) for a in answers] == [["MISS"], ["HIT"], ["HIT"]]
-        assert all(a.startswith("HTTP/1.1 200") and "Paris" in a for a in answers)
+        told = [dict(re.findall(r"^X-Cache-?(Tier|Reason|): (\w+)", a, re.MULTILINE)) for a in answers]
+        assert told == [
+            {"": "MISS", "Reason": "nothing_near"},
+            {"": "HIT", "Tier": "exact"},
+            {"": "HIT", "Tier": "exact"},
+            {"": "HIT", "Tier": "semantic"},
+            {"": "MISS", "Reason": "unlike"},
+        ]
+        assert all(a.startswith("HTTP/1.1 200") for a in answers)
+        assert _text(answers[0]) == _text(answers[1]) == _text(answers[3]) != ""
         assert all(("data: [DONE]" in a) == (a is answers[2]) for a in answers)
         page = re.search(rf"http://\S+:{admin_port}/", printed)
         with urllib.request.urlopen(page.group(), timeout=10) as answer:

@@ -12,15 +12,12 @@ import time
 import urllib.request
 from pathlib import Path
 
-from tests.parts import engine, place
+from tests.parts import embedder, engine, place
 
-QUESTION = {
-    "model": engine.MODEL,
-    "temperature": 0,
-    "messages": [{"role": "user", "content": "What is the capital of France? Answer in one word."}],
-}
-PLAIN = json.dumps(QUESTION)
-STREAMED = json.dumps({**QUESTION, "stream": True})
+ASKED = "Is it safe to turn off the firewall? Answer in one word."
+LIKE = "Is turning off the firewall safe? Answer in one word."
+OPPOSITE = "Is it unsafe to turn off the firewall? Answer in one word."
+"""To the embedding model these two are equally near to the first."""
 READY_SECONDS = 30
 
 
@@ -41,7 +38,7 @@ def refuse_taken(port: int, name: str, variable: str) -> None:
             ) from None
 
 
-def start_proxy(upstream: str, port: int, admin_port: int, log: Path) -> subprocess.Popen:
+def start_proxy(upstream: str, model: Path, port: int, admin_port: int, log: Path) -> subprocess.Popen:
     """Start the proxy, answers in memory only, and wait until it is ready."""
     command = [
         sys.executable, "-m", "cacheproxy", "serve", "--upstream", upstream, "--data-dir", "none",
@@ -51,7 +48,10 @@ def start_proxy(upstream: str, port: int, admin_port: int, log: Path) -> subproc
     with log.open("wb") as out:
         process = subprocess.Popen(
             command, cwd=place.ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-            env={**os.environ, "CACHEPROXY_DRAIN__GRACE": "0", "CACHEPROXY_DRAIN__TIMEOUT": "2"},
+            env={
+                **os.environ, "CACHEPROXY_DRAIN__GRACE": "0", "CACHEPROXY_DRAIN__TIMEOUT": "2",
+                "CACHEPROXY_SEMANTIC__MODEL_PATH": str(model),
+            },
         )  # fmt: skip
     deadline = time.monotonic() + READY_SECONDS
     try:
@@ -83,26 +83,39 @@ def end(process: subprocess.Popen) -> None:
         process.wait()
 
 
+def call(port: int, question: str, *, stream: bool = False) -> str:
+    """A line for a shell that asks the proxy."""
+    asked = {"model": engine.MODEL, "temperature": 0, "messages": [{"role": "user", "content": question}]}
+    body = json.dumps({**asked, "stream": True} if stream else asked)
+    url = f"http://127.0.0.1:{port}/v1/chat/completions"
+    return f"curl -sS -i{' -N' if stream else ''} {url} -H 'Content-Type: application/json' -d '{body}'"
+
+
 def advice(port: int, admin_port: int) -> str:
     """What to type next."""
-    base = f"http://127.0.0.1:{port}/v1"
-    call = f"curl -sS -i {base}/chat/completions -H 'Content-Type: application/json' -d '{PLAIN}'"
-    streamed = f"curl -sS -i -N {base}/chat/completions -H 'Content-Type: application/json' -d '{STREAMED}'"
     return f"""
 Ready. In another terminal, ask once (X-Cache: MISS, the model answers):
 
-  {call}
+  {call(port, ASKED)}
 
 the same again (X-Cache: HIT, the model is not asked):
 
-  {call}
+  {call(port, ASKED)}
 
-and the same as a stream (X-Cache: HIT):
+the same as a stream (X-Cache: HIT):
 
-  {streamed}
+  {call(port, ASKED, stream=True)}
+
+in other words (X-Cache: HIT, X-Cache-Tier: semantic):
+
+  {call(port, LIKE)}
+
+and the opposite, in nearly the same words (X-Cache: MISS, X-Cache-Reason: unlike):
+
+  {call(port, OPPOSITE)}
 
 Admin page: http://127.0.0.1:{admin_port}/
-Any OpenAI client: OPENAI_BASE_URL={base} OPENAI_API_KEY=any
+Any OpenAI client: OPENAI_BASE_URL=http://127.0.0.1:{port}/v1 OPENAI_API_KEY=any
 Ctrl-C ends it.
 """
 
@@ -115,10 +128,11 @@ def demo(port: int, admin_port: int) -> None:
         raise CannotRun("PORT and ADMIN_PORT are the same: choose another for one of them.")
     with contextlib.ExitStack() as stack:
         engine.install()
+        meaning = embedder.install()
         print("starting the model ...", flush=True)
         model = engine.start(place.PARTS / "engine.log")
         stack.callback(model.stop)
-        proxy = start_proxy(model.url, port, admin_port, place.PARTS / "proxy.log")
+        proxy = start_proxy(model.url, meaning, port, admin_port, place.PARTS / "proxy.log")
         stack.callback(end, proxy)
         print(advice(port, admin_port), flush=True)
         while model.running and proxy.poll() is None:

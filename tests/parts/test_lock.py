@@ -14,10 +14,10 @@ LOCKS = ROOT / "configs" / "lock"
 PARTS = ROOT / "tests" / "parts"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-RUN = [*PROJECT["project"]["dependencies"], *EXTRAS["fast"]]
+RUN = [*PROJECT["project"]["dependencies"], *EXTRAS["fast"], *EXTRAS["semantic"]]
 DECLARED = {
     LOCKS / "requirements.txt": RUN,
-    LOCKS / "dev.txt": [*RUN, *EXTRAS["semantic"], *PROJECT["dependency-groups"]["dev"]],
+    LOCKS / "dev.txt": [*RUN, *PROJECT["dependency-groups"]["dev"]],
     LOCKS / "build.txt": [*PROJECT["build-system"]["requires"], (LOCKS / "build.in").read_text().strip()],
     **{pins: pins.with_suffix(".in").read_text().split() for pins in PARTS.glob("*.txt")},
 }
