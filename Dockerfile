@@ -19,7 +19,8 @@ COPY --from=build /opt/cacheproxy /opt/cacheproxy
 ENV PATH=/opt/cacheproxy/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     CACHEPROXY_LISTEN__HOST=0.0.0.0 \
-    CACHEPROXY_STORE__DATA_DIR=/data
+    CACHEPROXY_STORE__DATA_DIR=/data \
+    HF_HOME=/data/models
 VOLUME /data
 WORKDIR /data
 USER 10001:10001

@@ -3,22 +3,26 @@
 import asyncio
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from cacheproxy.core.model import Unfit
+from cacheproxy.core.rules import Reach
 from cacheproxy.errors import AnswerError, Trouble, UpstreamCut
 from cacheproxy.http.backend import Answering, Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
 from cacheproxy.schema import Settings, names
 from cacheproxy.settings import Resolved
-from cacheproxy.wiring import CACHE_FILE, redacted
+from cacheproxy.wiring import CACHE_FILE, embedding, redacted
 
 LEAST_FREE = 64 * 2**20
 LARGEST_LIST = 4 * 2**20
 REDIS_SECONDS = 5.0
+MODEL_SECONDS = 60.0
 
 
 def configuration(resolved: Resolved) -> list[dict[str, Any]]:
@@ -38,7 +42,7 @@ def examine(settings: Settings) -> list[dict[str, Any]]:
     findings = [asyncio.run(_backend(upstream.url, settings)) for upstream in settings.upstreams]
     findings.append(_disk(settings))
     findings.extend(asyncio.run(_redis(settings)))
-    findings.append(_finding("model", True, "not used: no embedding model is needed to answer identical requests"))
+    findings.append(asyncio.run(_model(settings)))
     return findings
 
 
@@ -110,6 +114,33 @@ async def _redis(settings: Settings) -> list[dict[str, Any]]:
     search = f"search {survey.search}" if survey.search else "no search"
     told = [_finding(part, remark.level != "error", remark.text) for remark in remarks(survey, target)]
     return [_finding(part, True, f"answers ({survey.server} {survey.version}, {search})"), *told]
+
+
+async def _model(settings: Settings) -> dict[str, Any]:
+    if not embedding.is_wanted(settings):
+        if settings.semantic.mode is Reach.OFF:
+            return _finding("model", True, "not used: answers by meaning are off (`semantic.mode`)")
+        return _finding("model", True, f"not used: for answers by meaning {embedding.EXTRA}")
+    part = f"model {settings.semantic.model}"
+    nearby = settings.model_copy(update={"semantic": settings.semantic.model_copy(update={"download": False})})
+    try:
+        embedder = embedding.embedder(nearby)
+    except Trouble as trouble:
+        if trouble.kind == "missing" and settings.semantic.download and settings.semantic.model_path is None:
+            return _finding(part, True, "not on this machine: downloaded from the hub when the proxy starts")
+        return _finding(part, False, str(trouble))
+    try:
+        began = time.monotonic()
+        async with asyncio.timeout(MODEL_SECONDS):
+            await embedder.warm()
+            found = await embedder.embed("How do I change my address?", b"")
+    except (Trouble, TimeoutError) as error:
+        return _finding(part, False, str(error) or "does not answer in time")
+    finally:
+        await embedder.close()
+    if isinstance(found, Unfit):
+        return _finding(part, False, f"cannot embed an English question ({found.name.lower()})")
+    return _finding(part, True, f"works ({len(found)} dimensions, ready after {time.monotonic() - began:.1f} s)")
 
 
 def _disk(settings: Settings) -> dict[str, Any]:

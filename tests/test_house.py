@@ -24,7 +24,7 @@ FORBIDDEN_CALLS = {
     "yaml.full_load", "yaml.unsafe_load", "yaml.UnsafeLoader", "yaml.Loader", "yaml.FullLoader", "builtins.eval",
     "builtins.exec",
 }  # fmt: skip
-HEAVY = ("torch", "numpy", "sentence_transformers", "redis", "yaml")
+HEAVY = ("torch", "numpy", "sentence_transformers", "onnxruntime", "tokenizers", "huggingface_hub", "redis", "yaml")
 
 
 def _dotted(node: ast.AST) -> str:

