@@ -100,6 +100,7 @@ class Settled:
     semantic: bool | None = None
     ttl: float | None = None
     threshold: float | None = None
+    keywords: float | None = None
     priority: int | None = None
     scope: Share | None = None
     variants: int | None = None
@@ -117,7 +118,7 @@ class Rule:
     settles: Settled
 
 
-_FIRST_WINS = ("exact", "semantic", "ttl", "threshold", "priority", "scope", "variants")
+_FIRST_WINS = ("exact", "semantic", "ttl", "threshold", "keywords", "priority", "scope", "variants")
 NOTHING = Settled()
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cacheproxy.core import freshness, likeness, replay
 from cacheproxy.core.freshness import Freshness
+from cacheproxy.core.fusion import reweighed
 from cacheproxy.core.likeness import Guard
 from cacheproxy.core.model import Entry, Near, Row, Unfit
 from cacheproxy.core.outcome import Reason
@@ -37,12 +38,16 @@ _MODES = frozenset({Mode.ON, Mode.OPT_IN, Mode.READ_ONLY})
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What the configuration says: for whom, from which similarity on, with which guards, among how many candidates."""
+    """What the configuration says: for whom, from which similarity on, with which guards, among how many candidates.
+
+    `keywords`: how much words count in their order, where a vector counts 1.
+    """
 
     reach: Reach
     threshold: float
     guards: frozenset[Guard]
     candidates: int
+    keywords: float = 1.0
 
 
 @dataclass(slots=True)
@@ -129,6 +134,10 @@ class Semantic:
         stages.lap("search")
         if isinstance(near, Trouble):
             return Heard(Reason.SEMANTIC_TROUBLE, asked=asked)
+        told = bound.settled.keywords
+        keywords = self._matching.keywords if told is None else told
+        if keywords != 1:
+            near = reweighed(near, 1.0, keywords)
         heard = await self._verified(bound, question, asked, near)
         stages.lap("verify")
         return heard

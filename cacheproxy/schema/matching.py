@@ -58,6 +58,9 @@ class MatchingSettings(Model):
     """What is looked at beside the similarity, any of which can say that two questions differ."""
     candidates: int = Field(default=16, ge=1, le=100)
     """How many near questions are looked at."""
+    keywords: float = Field(default=1, ge=0, le=1000)
+    """How much a question's words count against its vector (1) in the order in which candidates are looked at. More
+    for part numbers and the codes of regulations."""
     embed_timeout: Patience = 0.25
     """How long the embedding of a question may delay a request."""
     search_timeout: Patience = 0.05

@@ -32,6 +32,8 @@ class SettleSettings(Model):
     """The lifetime of their answers."""
     threshold: float | None = Field(default=None, ge=0, le=1)
     """The similarity from which on the semantic layer may answer them."""
+    keywords: float | None = Field(default=None, ge=0, le=1000)
+    """How much their words count in the order of candidates (as `semantic.keywords`)."""
     kb: Names = ()
     """Knowledge bases that their answers depend on."""
     tags: Names = ()

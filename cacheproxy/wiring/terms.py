@@ -64,7 +64,7 @@ def _rule(row: RuleSettings) -> Rule:
         ),
         Settled(
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
-            priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
+            keywords=told.keywords, priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
             variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
         ),
     )  # fmt: skip
@@ -89,7 +89,7 @@ def hints(settings: Settings, secret: bytes) -> Hints:
 def matching(settings: Settings) -> Matching:
     """What holds for answers by meaning."""
     told = settings.semantic
-    return Matching(told.mode, told.threshold, frozenset(map(Guard, told.guards)), told.candidates)
+    return Matching(told.mode, told.threshold, frozenset(map(Guard, told.guards)), told.candidates, told.keywords)
 
 
 def keeping(settings: Settings) -> Keeping:

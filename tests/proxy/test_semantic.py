@@ -278,6 +278,22 @@ async def test_a_row_without_an_answer_is_passed_over_and_swept(semantic, client
     await learnt(semantic, 1)
 
 
+@pytest.mark.parametrize(("keywords", "best"), [(0, "by vector"), (10, "by words"), (None, "by words")])
+async def test_words_can_count_more_in_the_order_of_candidates(start, session, backend, embedder, keywords, best):
+    """Part numbers and codes: by the setting, or by a rule for those who need it."""
+    rule = {"match": {"model": ["m"]}, "set": {"keywords": 10}}
+    told = {"rules": [rule]} if keywords is None else {"semantic__keywords": keywords}
+    client = Client((proxy := await start(embedder=embedder, semantic__guards=[], **told)).base, session)
+    for number, (text, similarity) in enumerate({"What is it for?": 0.98, "Use of part AX-4711": 0.94}.items(), 1):
+        embedder.near(text, similarity)
+        backend.script = gives(completion("by vector" if number == 1 else "by words"))
+        await ask(client, text, X_Cache_Semantic="1")
+        await learnt(proxy, number)
+    embedder.near("Part AX-4711?", 1.0)
+    answer = await ask(client, "Part AX-4711?")
+    assert (answer.get("x-cache-tier"), answer.text) == ("semantic", best)
+
+
 async def test_what_is_purged_is_not_found_by_meaning(semantic, client, session):
     """B39: both sides are gone."""
     await ask(client, ASKED, X_Cache_Tags="faq")
