@@ -32,8 +32,8 @@ class MatchingSettings(Model):
     then in the local cache of the hub, then on the hub."""
     download: bool = True
     """Whether a model that is not on this machine is downloaded from the hub, once, in the background."""
-    threads: int = Field(default=1, ge=1, le=64)
-    """Processors that embedding may use at once."""
+    threads: int = Field(default=0, ge=0, le=64)
+    """Processors that embedding may use at once. 0: all that there are, 4 at most."""
     window: Annotated[float, BeforeValidator(read_duration), Field(ge=0, le=10)] = 0.02
     """How long questions wait for company at most, to be embedded together. One that comes alone never waits."""
     memo: int = Field(default=4096, ge=1, le=10_000_000)

@@ -1,5 +1,6 @@
 """Which embedder the settings name, and whether what it needs is installed."""
 
+import os
 from importlib.util import find_spec
 
 from cacheproxy.core.model import Identity
@@ -8,6 +9,8 @@ from cacheproxy.errors import ConfigurationError
 from cacheproxy.ports import Embedder
 from cacheproxy.schema import Settings
 
+MOST_THREADS = 4
+"""Beyond that short questions are embedded no sooner."""
 EXTRA = "pip install 'cacheproxy[semantic]'"
 
 
@@ -46,6 +49,12 @@ def embedder(settings: Settings) -> Embedder:
     from cacheproxy.meaning.embedder import open_embedder
 
     return open_embedder(
-        told.model, path=told.model_path, download=told.download, prefix=told.prefix, threads=told.threads,
+        told.model, path=told.model_path, download=told.download, prefix=told.prefix, threads=told.threads or _processors(),
         window=told.window, memo=told.memo,
     )  # fmt: skip
+
+
+def _processors() -> int:
+    """How many this process may use, `MOST_THREADS` at most."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, MOST_THREADS)
