@@ -49,8 +49,8 @@ def embedder(settings: Settings) -> Embedder:
     from cacheproxy.meaning.embedder import open_embedder
 
     return open_embedder(
-        told.model, path=told.model_path, download=told.download, prefix=told.prefix, threads=told.threads or _processors(),
-        window=told.window, memo=told.memo,
+        told.model, path=told.model_path, download=told.download, prefix=told.prefix,
+        threads=told.threads or _processors(), window=told.window, memo=told.memo,
     )  # fmt: skip
 
 
