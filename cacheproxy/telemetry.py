@@ -94,6 +94,8 @@ class Telemetry:
             "not_kept": self._by_label("not_kept", "reason"),
             "hit_rate": served / looked if looked else None,
             "shadow": self._by_label("shadow", "result"),
+            "semantic_looks": self._by_label("semantic_looks", "result"),
+            "unlike": self._by_label("unlike", "guard"),
             "refreshes": self._by_label("refresh", "result"),
             **{name: read() for name, read in self._gauges.items()},
             **{name: read() for name, read in self._sections.items()},
@@ -161,6 +163,12 @@ def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
         "shadow": Counter(
             "cacheproxy_shadow",
             "Stored answers compared with the backend's new ones (`shadow`).",
+            ("result",),
+            registry=registry,
+        ),
+        "semantic_looks": Counter(
+            "cacheproxy_semantic_looks",
+            "Looks for an answer to a like question, by what came of them.",
             ("result",),
             registry=registry,
         ),

@@ -116,6 +116,11 @@ class Semantic:
 
     async def look(self, bound: Bound, stages: Stages) -> Heard:
         """The answer to a like question, if one may be served."""
+        heard = await self._look(bound, stages)
+        self._journal.count("semantic_looks", "found" if heard.like is not None else heard.reason.word)
+        return heard
+
+    async def _look(self, bound: Bound, stages: Stages) -> Heard:
         question = self._binder.question(bound)
         if isinstance(question, Reason):
             return Heard(question)

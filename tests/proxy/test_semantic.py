@@ -58,6 +58,20 @@ async def test_a_like_question_has_the_stored_answer(semantic, client, backend):
     assert all(f"{stage};dur=" in stages for stage in ("embed", "search", "verify"))
 
 
+async def test_looks_and_what_came_of_them_are_counted(semantic, client, backend, session):
+    """B71: a layer that never finds anything is seen."""
+    await ask(client, ASKED)
+    await learnt(semantic)
+    await ask(client, LIKE)
+    await ask(client, ASKED)
+    async with session.get(semantic.admin + "/metrics") as answer:
+        metrics = await answer.text()
+    assert 'cacheproxy_semantic_looks_total{result="nothing_near"} 1.0' in metrics
+    assert 'cacheproxy_semantic_looks_total{result="found"} 1.0' in metrics
+    async with session.get(semantic.admin + "/admin/stats") as answer:
+        assert (await answer.json())["semantic_looks"] == {"nothing_near": 1, "found": 1}
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 async def test_as_a_stream_or_not_whichever_way_it_was_recorded(semantic, client, backend, recorded):
     first = await ask(client, ASKED, stream=recorded)
