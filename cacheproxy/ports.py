@@ -1,11 +1,12 @@
 """What the engine needs of the outside world, as protocols. Declared here, where they are consumed."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cacheproxy.core.affinity import Route
+from cacheproxy.core.knowledge import Known
 from cacheproxy.core.model import Census, Entry, Fields, Identity, Near, Row, Unfit
 from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.removal import Removal, Selector
@@ -120,6 +121,37 @@ class VectorIndex(Protocol):
 
     async def sweep(self, now: float) -> int:
         """Free what expired before `now`; how many rows went."""
+
+    async def close(self) -> None:
+        """Let go."""
+
+
+class Quarantine(Protocol):
+    """Keeps names (32 bytes) of what must not be answered by meaning, each with a note of some bytes, for a year after
+    the last use at least. Raises `Trouble`."""
+
+    async def put(self, notes: Mapping[bytes, bytes]) -> None:
+        """Keep these names. When it returns all who share them find them, also after a restart where anything is."""
+
+    async def lift(self, names: Iterable[bytes]) -> None:
+        """Forget these names; none of them there is no error."""
+
+    async def among(self, names: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Those of `names` that are kept, with their notes. One round trip at most."""
+
+    async def close(self) -> None:
+        """Let go."""
+
+
+class Registry(Protocol):
+    """Remembers the versions of knowledge bases. Raises `Trouble`."""
+
+    async def versions(self) -> dict[str, Known]:
+        """What is known, by name."""
+
+    async def keep(self, name: str, known: Known) -> None:
+        """Remember this, unless a greater number is remembered. When it returns all who share it know it, also after a
+        restart where anything is kept."""
 
     async def close(self) -> None:
         """Let go."""

@@ -10,6 +10,61 @@ from cacheproxy.core.outcome import Outcome, Source
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
+_EVENTS = {
+    "kept": ("cacheproxy_answers_kept", "Answers stored."),
+    "background_dropped": ("cacheproxy_background_dropped", "Background work not begun because there was too much."),
+    "purged": ("cacheproxy_purged_answers", "Answers that purges removed or made stale."),
+    "index_recreated": ("cacheproxy_index_recreated", "Times that the vector index in Redis was lost and made again."),
+    "semantic_shadow": (
+        "cacheproxy_semantic_shadow",
+        "Answers that would have been served by meaning (`semantic.mode`: shadow).",
+    ),
+    "saved_seconds": ("cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken."),
+    "saved_money": ("cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`."),
+}
+"""What is counted without labels: by the name it has here, its metric and what that means."""
+_LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "not_kept": ("cacheproxy_answers_not_kept", "Answers not stored, by reason.", ("reason",)),
+    "error": ("cacheproxy_errors", "Errors of ours, by code.", ("code",)),
+    "trouble": ("cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part", "kind")),
+    "saved_tokens": ("cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",)),
+    "shadow": ("cacheproxy_shadow", "Stored answers compared with the backend's new ones (`shadow`).", ("result",)),
+    "semantic_looks": (
+        "cacheproxy_semantic_looks",
+        "Looks for an answer to a like question, by what came of them.",
+        ("result",),
+    ),
+    "unlike": ("cacheproxy_unlike", "Near questions that a guard said to be others, by guard.", ("guard",)),
+    "knowledge": (
+        "cacheproxy_knowledge_versions",
+        "Versions of knowledge bases that were told, by what followed.",
+        ("course",),
+    ),
+    "purge": ("cacheproxy_purges", "Purges carried out, by mode.", ("mode",)),
+    "refresh": ("cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",)),
+    "prompt_tokens": (
+        "cacheproxy_upstream_prompt_tokens",
+        "Tokens of prompts whose backend tells how many of them it had in its prefix cache.",
+        ("family", "stabilised"),
+    ),
+    "cached_tokens": (
+        "cacheproxy_upstream_cached_tokens",
+        "Those of `cacheproxy_upstream_prompt_tokens_total` that the backend had in its prefix cache.",
+        ("family", "stabilised"),
+    ),
+    "prefix_changed": (
+        "cacheproxy_prefix_changes",
+        "Requests sent to a backend that a rule of the prefix layer changed, by rule.",
+        ("rule",),
+    ),
+    "divergence": (
+        "cacheproxy_prefix_divergences",
+        "Requests whose prompt left that of the one before too early, by the rule that would mend it.",
+        ("rule",),
+    ),
+}
+"""What is counted by label."""
+
 
 class Telemetry:
     """The journal that counts (the `Journal` of ports.py)."""
@@ -32,8 +87,8 @@ class Telemetry:
             registry=registry,
         )  # fmt: skip
         self._distributions = _distributions(registry)
-        self._events = _events(registry)
-        self._labelled = _labelled(registry)
+        self._events = {event: Counter(*told, registry=registry) for event, told in _EVENTS.items()}
+        self._labelled = {event: Counter(*told, registry=registry) for event, told in _LABELLED.items()}
         self._children: dict[tuple[str, str, str], Counter] = {}
         self._sources = {source: self._seconds.labels(source.value) for source in Source}
         self._gauges: dict[str, Callable[[], float]] = {}
@@ -115,95 +170,3 @@ def _distributions(registry: CollectorRegistry) -> dict[str, Histogram]:
             ("family",), registry=registry, buckets=_BUCKETS,
         ),
     }  # fmt: skip
-
-
-def _events(registry: CollectorRegistry) -> dict[str, Counter]:
-    """What is counted without labels."""
-    return {
-        "kept": Counter("cacheproxy_answers_kept", "Answers stored.", registry=registry),
-        "background_dropped": Counter(
-            "cacheproxy_background_dropped", "Background work not begun because there was too much.",
-            registry=registry,
-        ),
-        "purged": Counter(
-            "cacheproxy_purged_answers", "Answers that purges removed or made stale.", registry=registry
-        ),
-        "index_recreated": Counter(
-            "cacheproxy_index_recreated", "Times that the vector index in Redis was lost and made again.",
-            registry=registry,
-        ),
-        "semantic_shadow": Counter(
-            "cacheproxy_semantic_shadow", "Answers that would have been served by meaning (`semantic.mode`: shadow).",
-            registry=registry,
-        ),
-        "saved_seconds": Counter(
-            "cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken.",
-            registry=registry,
-        ),
-        "saved_money": Counter(
-            "cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`.",
-            registry=registry,
-        ),
-    }  # fmt: skip
-
-
-def _labelled(registry: CollectorRegistry) -> dict[str, Counter]:
-    """What is counted by label."""
-    return {
-        "not_kept": Counter(
-            "cacheproxy_answers_not_kept", "Answers not stored, by reason.", ("reason",), registry=registry
-        ),
-        "error": Counter("cacheproxy_errors", "Errors of ours, by code.", ("code",), registry=registry),
-        "trouble": Counter(
-            "cacheproxy_trouble", "Failures of cache parts that were forgiven.", ("part", "kind"), registry=registry
-        ),
-        "saved_tokens": Counter(
-            "cacheproxy_saved_tokens", "Tokens not computed, prompt and completion.", ("kind",), registry=registry
-        ),
-        "shadow": Counter(
-            "cacheproxy_shadow",
-            "Stored answers compared with the backend's new ones (`shadow`).",
-            ("result",),
-            registry=registry,
-        ),
-        "semantic_looks": Counter(
-            "cacheproxy_semantic_looks",
-            "Looks for an answer to a like question, by what came of them.",
-            ("result",),
-            registry=registry,
-        ),
-        "unlike": Counter(
-            "cacheproxy_unlike",
-            "Near questions that a guard said to be others, by guard.",
-            ("guard",),
-            registry=registry,
-        ),
-        "purge": Counter("cacheproxy_purges", "Purges carried out, by mode.", ("mode",), registry=registry),
-        "refresh": Counter(
-            "cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",), registry=registry
-        ),
-        "prompt_tokens": Counter(
-            "cacheproxy_upstream_prompt_tokens",
-            "Tokens of prompts whose backend tells how many of them it had in its prefix cache.",
-            ("family", "stabilised"),
-            registry=registry,
-        ),
-        "cached_tokens": Counter(
-            "cacheproxy_upstream_cached_tokens",
-            "Those of `cacheproxy_upstream_prompt_tokens_total` that the backend had in its prefix cache.",
-            ("family", "stabilised"),
-            registry=registry,
-        ),
-        "prefix_changed": Counter(
-            "cacheproxy_prefix_changes",
-            "Requests sent to a backend that a rule of the prefix layer changed, by rule.",
-            ("rule",),
-            registry=registry,
-        ),
-        "divergence": Counter(
-            "cacheproxy_prefix_divergences",
-            "Requests whose prompt left that of the one before too early, by the rule that would mend it.",
-            ("rule",),
-            registry=registry,
-        ),
-    }

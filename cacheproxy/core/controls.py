@@ -203,6 +203,12 @@ def _written(name: bytes) -> str:
     return "@".join(quote(unquote_to_bytes(part), safe="") for part in name.split(b"@", 1))
 
 
+def bases(value: bytes) -> tuple[str, ...]:
+    """The knowledge bases in a backend's list of them, in the canonical form; none if it cannot be read."""
+    names = _names(value)
+    return tuple(names.split(",")) if names else ()
+
+
 def joined(names: str, more: tuple[str, ...]) -> str:
     """A canonical list with the names of the configuration added."""
     added = {"@".join(quote(part, safe="") for part in name.split("@", 1)) for name in more}

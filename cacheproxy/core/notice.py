@@ -8,6 +8,7 @@ import orjson
 from cacheproxy.core.removal import Selector
 
 _SETS = ("tags", "kb", "entry_ids")
+_READ_SETS = (*_SETS, "changed_documents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ def encode(notice: Notice) -> bytes:
     """The line, one JSON object."""
     selector = notice.selector
     told: dict[str, Any] = {name: sorted(named) for name in _SETS if (named := getattr(selector, name))}
+    if selector.changed_documents is not None:
+        told["changed_documents"] = sorted(selector.changed_documents)
     for name in ("model", "namespace", "older_than"):
         if (value := getattr(selector, name)) is not None:
             told[name] = value
@@ -34,7 +37,7 @@ def decode(line: bytes) -> Notice | None:
         told = orjson.loads(line)
         now, everything = told.pop("now"), told.pop("everything")
         values = dict(told.pop("selector"))
-        sets = {name: _names(values.pop(name)) for name in _SETS if name in values}
+        sets = {name: _names(values.pop(name)) for name in _READ_SETS if name in values}
         texts = {name: _text(values.pop(name)) for name in ("model", "namespace") if name in values}
         age = _number(values.pop("older_than")) if "older_than" in values else None
         if told or values or type(everything) is not bool:

@@ -121,11 +121,14 @@ class Reason(Enum):
         "The answer used a tool that the backend ran itself; what that did or saw is not repeated by a replay.",
     )
     AUDIO = ("audio", "The answer carries audio, which is passed on but not kept.")
-    TOO_LARGE = ("too_large", "The answer is larger than `limits.answer_bytes`.")
+    TOO_LARGE = (
+        "too_large", "The answer is larger than `limits.answer_bytes`, or its entry in Redis would be than 4 MiB.",
+    )  # fmt: skip
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
     SAME_ANSWER = ("same_answer", "One of the answers kept for this request says the same (`exact.variants`).")
     ZERO_TTL = ("zero_ttl", "The lifetime in force for this answer is 0.")
     PURGED = ("purged", "A purge that means this answer was acknowledged while it was on its way.")
+    OTHER_VERSION = ("other_version", "The answer states a version of a knowledge base that is not the current one.")
     CLIENT_GONE = ("client_gone", "The caller left before the answer was complete.")
 
     def __init__(self, word: str, explanation: str) -> None:

@@ -17,6 +17,8 @@ from cacheproxy.core.model import Entry
 REMEMBERED = 1024
 """Removals that running requests are compared with one by one; what arrived before the oldest of them is taken to be
 meant by one that is forgotten."""
+DOCUMENT = "doc:"
+"""What a label that names a document begins with."""
 CONFIRMATION = "purge all"
 
 
@@ -32,7 +34,8 @@ class Removal(StrEnum):
 class Selector:
     """Which answers are meant: those for which everything that is stated holds. Of `tags`, `kb` and `entry_ids` any
     one is enough; `kb` names a knowledge base in every version, or as ``name@version`` in one; `older_than` is an age
-    in seconds; `everything` holds for all."""
+    in seconds; `changed_documents` spares those that name the documents they depend on (labels ``doc:<name>``) and
+    none of these; `everything` holds for all."""
 
     tags: frozenset[str] = frozenset()
     kb: frozenset[str] = frozenset()
@@ -40,6 +43,7 @@ class Selector:
     namespace: str | None = None
     entry_ids: frozenset[str] = frozenset()
     older_than: float | None = None
+    changed_documents: frozenset[str] | None = None
     everything: bool = False
 
     def means(self, entry: Entry, now: float) -> bool:
@@ -54,7 +58,15 @@ class Selector:
             return False
         if self.older_than is not None and now - entry.stored_at <= self.older_than:
             return False
+        if self.changed_documents is not None and self._spares(entry.tags):
+            return False
         return not self.entry_ids or key.entry_id(entry.key) in self.entry_ids
+
+    def _spares(self, tags: tuple[str, ...]) -> bool:
+        """Whether all documents that an answer depends on are named, and none of them changed."""
+        named = [tag.removeprefix(DOCUMENT) for tag in tags if tag.startswith(DOCUMENT)]
+        changed = self.changed_documents or frozenset()
+        return bool(named) and changed.isdisjoint(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +153,7 @@ _READ = {
     "namespace": (_namespace, "a text"),
     "entry_ids": (_names, "an id or a list of ids"),
     "older_than": (_age, "a number of seconds, 0 or more"),
+    "changed_documents": (_names, "a name or a list of names"),
 }
 if _READ.keys() | {"everything"} != {field.name for field in fields(Selector)}:
     raise AssertionError("a field of the selector cannot be asked for")

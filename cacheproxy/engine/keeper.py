@@ -9,6 +9,7 @@ import orjson
 
 from cacheproxy.core import coding, controls, embeddings, freshness, key, policy, replay
 from cacheproxy.core import fields as http_fields
+from cacheproxy.core.knowledge import stated
 from cacheproxy.core.model import Answer, Endpoint, Entry, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import json_answer
@@ -16,6 +17,7 @@ from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.aside import aside
 from cacheproxy.engine.bound import Bound, BoundItem
+from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.passage import stated_length
 from cacheproxy.engine.record import Budget, Recording
 from cacheproxy.engine.semantic import Semantic
@@ -56,7 +58,7 @@ class Keeper:
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, shelf: Shelf, journal: Journal, clock: Clock, keeping: Keeping, budget: Budget,
-        variants: Variants, semantic: Semantic | None = None,
+        variants: Variants, semantic: Semantic | None = None, knowledge: Knowledge | None = None,
         draw: Callable[[float, float], float] = random.uniform,
     ) -> None:  # fmt: skip
         self._shelf = shelf
@@ -66,6 +68,7 @@ class Keeper:
         self._budget = budget
         self._variants = variants
         self._semantic = semantic
+        self._knowledge = knowledge
         self._draw = draw
 
     def recording(self, bound: Bound, status: int, fields: Fields, *, anyway: bool = False) -> Recording:
@@ -166,6 +169,9 @@ class Keeper:
 
     async def put(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
         """Keep a proven answer as the one to `bound`; or why not."""
+        bases = _knowledge(bound, source.fields)
+        if self._knowledge is not None and not await self._knowledge.agrees(_stated(bound, bases)):
+            return Reason.OTHER_VERSION
         if http_fields.first(source.fields, b"x-request-id") is not None:
             answer = replace(answer, request_id=True)
         # A lifetime that was asked for is kept to the letter; the usual one is spread.
@@ -187,7 +193,7 @@ class Keeper:
             took=source.took / source.answers,
             asked_at=source.asked_at,
             tags=_tags(bound, source.fields),
-            knowledge=bound.knowledge,
+            knowledge=bases,
         )
         refused = await self._shelf.put(entry, bound.head.epoch, bound.head.arrived)
         if refused is None:
@@ -228,3 +234,14 @@ def _tags(bound: Bound, fields: Fields) -> tuple[str, ...]:
     ]
     theirs = controls.labels(b",".join(given))
     return tuple(sorted({*bound.tags, *theirs[:MOST_TAGS]}))
+
+
+def _knowledge(bound: Bound, fields: Fields) -> tuple[str, ...]:
+    """The knowledge bases that an answer depends on: the request's, the rules', and those that the backend names."""
+    theirs = controls.bases(b",".join(http_fields.values(fields, b"x-cache-kb")))
+    return tuple(sorted({*bound.knowledge, *theirs}))
+
+
+def _stated(bound: Bound, bases: tuple[str, ...]) -> dict[str, str]:
+    """The versions that the backend states. What the request itself declared is kept under that version alone."""
+    return stated(name for name in bases if name not in bound.knowledge)

@@ -16,9 +16,10 @@ from aiohttp import web
 
 from cacheproxy.core.hosts import is_loopback
 from cacheproxy.engine.families import Families
+from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import prefixes, purges
+from cacheproxy.http import knowledge, prefixes, purges
 from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.ports import Book
 
@@ -38,14 +39,15 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the admin listener serves from: counters, the redacted configuration, readiness, the ways to drain and to
-    purge, and what is known of prompts."""
+    """What the admin listener serves from: counters, the redacted configuration, readiness, the ways to drain, to
+    purge and to tell of new versions, and what is known of prompts."""
 
     book: Book
     config: dict[str, Any]
     ready: Callable[[], bool]
     drain: Callable[[], None]
     purge: Purge
+    knowledge: Knowledge
     families: Families
     token: str | None
 
@@ -88,6 +90,7 @@ def application(desk: Desk) -> web.Application:
     app.router.add_get("/admin/config", config)
     app.router.add_post("/admin/drain", drain)
     app.router.add_routes(purges.routes(desk.purge))
+    app.router.add_routes(knowledge.routes(desk.knowledge))
     app.router.add_routes(prefixes.routes(desk.families))
     for path in _PAGES:
         app.router.add_get(path, page)

@@ -12,6 +12,7 @@ from cacheproxy.engine.families import Families
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.record import Budget
@@ -51,6 +52,7 @@ class Engine:
 def build(  # noqa: PLR0913 - the parts of the house, by name
     settings: Settings, *, shelf: Shelf, backend: Backend, probe: Probe, clock: Clock,
     journal: Journal, secret: bytes, realm: bytes, meaning: Meaning | None = None,
+    knowledge: Knowledge | None = None,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
     voice = Voice(journal, hide_hits=settings.access.hide_hits)
@@ -62,12 +64,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     variants = Variants(clock)
     families = Families(journal, names=(*NONCES, *settings.prefix.nonce_lines))
     hints = terms.hints(settings, secret)
-    sender = Sender(
-        backend,
-        ask_usage=settings.stream.ask_usage,
-        hints=hints,
-        routed=len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY,
-    )
+    sender = _sender(settings, backend, hints)
     semantic = None
     if meaning is not None:
         semantic = Semantic(
@@ -75,14 +72,9 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
             matching=terms.matching(settings),
         )  # fmt: skip
     keeper = Keeper(
-        shelf=shelf,
-        semantic=semantic,
-        journal=journal,
-        clock=clock,
-        keeping=terms.keeping(settings),
-        budget=budget,
-        variants=variants,
-    )
+        shelf=shelf, semantic=semantic, knowledge=knowledge, journal=journal, clock=clock,
+        keeping=terms.keeping(settings), budget=budget, variants=variants,
+    )  # fmt: skip
     ledger = Ledger(families, journal, clock)
     exchange = Exchange(
         sender=sender, keeper=keeper, authority=authority, fill=fill, voice=voice, ledger=ledger, journal=journal,
@@ -93,17 +85,17 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     )
     serving = Serving(voice=voice, savings=savings, clock=clock, pace=terms.pace(settings))
     batch = Batch(
-        shelf=shelf,
-        authority=authority,
-        exchange=exchange,
-        sender=sender,
-        keeper=keeper,
-        serving=serving,
+        shelf=shelf, authority=authority, exchange=exchange, sender=sender, keeper=keeper, serving=serving,
         clock=clock,
-    )
+    )  # fmt: skip
     pipeline = Pipeline(
         binder=binder, shelf=shelf, authority=authority, exchange=exchange,
         refresher=refresher, serving=serving, semantic=semantic, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
     return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints)
+
+
+def _sender(settings: Settings, backend: Backend, hints: Hints) -> Sender:
+    routed = len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY
+    return Sender(backend, ask_usage=settings.stream.ask_usage, hints=hints, routed=routed)

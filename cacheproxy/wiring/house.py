@@ -2,6 +2,7 @@
 
 import time
 
+from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
 from cacheproxy.engine.shelf import Shelf
 from cacheproxy.http.backend import Backends, Patience
@@ -45,6 +46,9 @@ class House:
             stock=self.store, removals=removals, epochs=epochs, journal=self.telemetry, clock=self.clock,
             index=self.meaning.index if self.meaning else None,
         )  # fmt: skip
+        self.knowledge = Knowledge(
+            registry=self.storage.registry, purge=self.purge, journal=self.telemetry, clock=self.clock
+        )
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
         told = settings.prefix
@@ -54,6 +58,7 @@ class House:
             settings, shelf=Shelf(self.store, removals, epochs, self.clock), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
             realm=realm(settings, upstreams), meaning=self.meaning,
+            knowledge=self.knowledge,
         )  # fmt: skip
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)

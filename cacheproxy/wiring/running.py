@@ -48,6 +48,7 @@ class Running:
             ready=lambda: not house.proxy.draining,
             drain=self._stop.set,
             purge=house.purge,
+            knowledge=house.knowledge,
             families=house.engine.families,
             token=settings.admin.token.get_secret_value() if settings.admin.token else None,
         )

@@ -10,7 +10,7 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.engine.guard import GuardedEpochs, GuardedStore
 from cacheproxy.errors import ConfigurationError, Trouble
-from cacheproxy.ports import Clock, Stocked
+from cacheproxy.ports import Clock, Registry, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.near import Near
 from cacheproxy.stores.redis import RedisStore
@@ -19,6 +19,7 @@ from cacheproxy.stores.redis_epochs import RedisEpochs
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
+from cacheproxy.stores.redis_registry import RedisRegistry
 from cacheproxy.stores.redis_survey import Survey, remarks
 from cacheproxy.telemetry import Telemetry
 
@@ -43,6 +44,7 @@ class Shared:
         calls, keys = Calls(self.link), Keys(told.prefix, self.link.shards)
         epochs = RedisEpochs(calls, keys, removals, clock, secret=proposed, agreed=agreed)
         self._epochs = epochs
+        self.registry: Registry = RedisRegistry(calls, keys)
         width = max(1, told.max_connections // 2)
         store = RedisStore(calls, keys, epochs, removals, clock, width=width)
         guarded = GuardedStore(store, PART, told.timeout, telemetry)

@@ -14,9 +14,10 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.engine.guard import GuardedStore
 from cacheproxy.engine.shelf import Alone
 from cacheproxy.errors import ConfigurationError, Trouble
-from cacheproxy.ports import Clock, Epochs, Stocked
+from cacheproxy.ports import Clock, Epochs, Registry, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.memory import Memory
+from cacheproxy.stores.registry import FileRegistry
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
 from cacheproxy.telemetry import Telemetry
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cacheproxy")
 
 CACHE_FILE = "cache.sqlite3"
+VERSIONS_FILE = "knowledge.jsonl"
 SECRET_FILE = "secret"  # noqa: S105 - a file name
 LEAST_SECRET = 32
 """Characters that a secret must have."""
@@ -40,6 +42,7 @@ class Storage:
     removals: Removals
     epochs: Epochs
     secret: bytes
+    registry: Registry
     shared: "Shared | None" = None
 
 
@@ -53,9 +56,19 @@ def open_storage(settings: Settings, clock: Clock, telemetry: Telemetry, agreed:
 
         proposed = secrets.token_bytes(key.SECRET_BYTES)
         shared = Shared(settings, removals, clock, telemetry, b"" if given else proposed, agreed)
-        return Storage(shared.store, removals, shared.epochs, given or proposed, shared)
+        return Storage(shared.store, removals, shared.epochs, given or proposed, shared.registry, shared)
     store, own = _embedded(settings, telemetry)
-    return Storage(store, removals, Alone(removals), given or own)
+    return Storage(store, removals, Alone(removals), given or own, _registry(settings))
+
+
+def _registry(settings: Settings) -> Registry:
+    if settings.store.data_dir == "none":
+        return FileRegistry()
+    try:
+        return FileRegistry(Path(settings.store.data_dir) / VERSIONS_FILE)
+    except (Trouble, OSError) as error:
+        log.warning("versions of knowledge bases are kept in memory only: %s", error)
+        return FileRegistry()
 
 
 def given_secret(settings: Settings) -> bytes | None:

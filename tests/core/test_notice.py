@@ -15,7 +15,7 @@ NAMES = st.frozensets(TEXT, max_size=4)
 NUMBER = st.floats(0, 1e12) | st.integers(0, 2**40)
 SELECTOR = st.builds(
     Selector, tags=NAMES, kb=NAMES, model=st.none() | TEXT, namespace=st.none() | TEXT, entry_ids=NAMES,
-    older_than=st.none() | NUMBER.map(float), everything=st.booleans(),
+    older_than=st.none() | NUMBER.map(float), changed_documents=st.none() | NAMES, everything=st.booleans(),
 )  # fmt: skip
 ONE = Selector(tags=frozenset({"red"}), model="org/gemma:latest", namespace="", older_than=0.5)
 
