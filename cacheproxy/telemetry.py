@@ -19,6 +19,10 @@ _EVENTS = {
         "cacheproxy_semantic_shadow",
         "Answers that would have been served by meaning (`semantic.mode`: shadow).",
     ),
+    "semantic_promoted": (
+        "cacheproxy_semantic_promoted",
+        "Answers that enough credentials were told the same as, so that others find them by meaning.",
+    ),
     "saved_seconds": ("cacheproxy_saved_seconds", "Backend time not spent: what the answers served had taken."),
     "saved_money": ("cacheproxy_saved_money", "Money not spent, by `savings.prices`, in `savings.currency`."),
 }
@@ -34,6 +38,17 @@ _LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Looks for an answer to a like question, by what came of them.",
         ("result",),
     ),
+    "semantic_samples": (
+        "cacheproxy_semantic_samples",
+        "Answers by meaning for which the backend was asked too, by whether it said the same.",
+        ("verdict",),
+    ),
+    "semantic_tightened": (
+        "cacheproxy_semantic_tightenings",
+        "Times that samples moved the thresholds of answers by meaning, by direction.",
+        ("direction",),
+    ),
+    "feedback": ("cacheproxy_feedback", "Answers that operators called wrong or right.", ("verdict",)),
     "unlike": ("cacheproxy_unlike", "Near questions that a guard said to be others, by guard.", ("guard",)),
     "knowledge": (
         "cacheproxy_knowledge_versions",

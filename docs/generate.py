@@ -208,7 +208,10 @@ LABELS = {
     "endpoint": _listed(e.value for e in Endpoint) + ", or empty for every other path.",
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
     "kind": "Of tokens: `prompt` or `completion`; of trouble what it was, of Redis: " + _listed(Kind) + ".",
-    "course": "what followed: `published`, `unchanged`, `repeated`, `outdated`",
+    "verdict": "Of a sample: `agree`, `differ`, `unknown`, or `skipped` if there was no time or budget for it; of "
+    "feedback: `wrong` or `right`.",
+    "direction": "Of thresholds: `up` or `down`.",
+    "course": "What followed: `published`, `unchanged`, `repeated`, `outdated`.",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",
     "mode": "Of a purge: `hard` or `soft`.",
     "family": "An opaque id of a scope's and model's system prompt, for the first 20 that are seen, else `other`.",

@@ -182,7 +182,12 @@ def test_every_name_can_be_set_in_every_source(file, name):
     value = value or ("words, many" if kind in ("text", "secret text") else kind.split("`")[-2])
     value = {"admin.host": "127.0.0.2", "exact.ttl": "6s", "limits.answer_bytes": "5MiB"}.get(name, value)
     value = {"exact.max_ttl": "2h", "limits.recording_bytes": "64MiB"}.get(name, value)
-    value = {"semantic.threshold": "0.95", "semantic.url": "http://e:1"}.get(name, value)
+    value = {
+        "semantic.threshold": "0.95",
+        "semantic.max_error": "0.03",
+        "semantic.sample": "0.5",
+        "semantic.url": "http://e:1",
+    }.get(name, value)
     value = {"redis.url": "redis://h:1", "redis.prefix": "ours"}.get(name, value)
     value = {"exact.refresh": "0.5", "replay.pace": "recorded", "access.scope": "tenant"}.get(name, value)
     group, _, key = name.partition(".")

@@ -87,8 +87,8 @@ def after(known: Known | None, told: Publication, now: float) -> Known:
 
 
 def selector(told: Publication) -> Selector:
-    """The answers that `told` makes wrong: all that depend on the knowledge base, whatever its version. Where the changed
-    documents are known, only those that depend on one of them, or name none."""
+    """The answers that `told` makes wrong: all that depend on the knowledge base, whatever its version. Where the
+    changed documents are known, only those that depend on one of them, or name none."""
     return Selector(kb=frozenset({told.name}), changed_documents=told.documents)
 
 

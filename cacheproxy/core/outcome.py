@@ -89,6 +89,9 @@ class Reason(Enum):
         "Near questions were found, and each differs from this one in something that matters "
         "(`cacheproxy_unlike_total{guard}`).",
     )
+    NOT_CONFIRMED = (
+        "not_confirmed", "The answer to a like question is another credential's, and too few were told the same.",
+    )  # fmt: skip
     SEMANTIC_LOADING = (
         "semantic_loading", "Nothing is stored for this request, and the embedding model is not loaded yet.",
     )  # fmt: skip

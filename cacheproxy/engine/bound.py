@@ -10,6 +10,7 @@ from cacheproxy.core.model import Ask, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Mode, Settled
 from cacheproxy.engine.asked import Asked
+from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.prefixed import Prefix
 
 
@@ -67,7 +68,7 @@ class Bound:
     `rows` which ones matched; `variants`: how many different answers are kept for it, `slot` which of them this is the
     request for, `base` the key of the first; `items`: the inputs of a request that can be answered input by input;
     `prefix`: what the backend reads first, where there is such a thing; `asked`: its question, where an answer to it
-    may be found by meaning later.
+    may be found by meaning later; `witness`: a stored answer that gains or loses by what the backend says to it.
     """
 
     head: Head
@@ -85,6 +86,7 @@ class Bound:
     items: tuple[BoundItem, ...] = ()
     prefix: Prefix | None = None
     asked: Asked | None = None
+    witness: Candidate | None = None
 
     def in_slot(self, number: int) -> "Bound":
         """The same request, for its answer number `number`."""

@@ -199,7 +199,7 @@ class Keeper:
         if refused is None:
             self._journal.count("kept")
             if self._semantic is not None and bound.asked is not None:
-                self._semantic.learn(bound.asked, entry)
+                self._semantic.learn(bound.asked, entry, bound.witness)
         return refused
 
 

@@ -19,9 +19,11 @@ from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder, wishes_of
 from cacheproxy.engine.bound import Bound, Head, Outgoing, Unbound
 from cacheproxy.engine.call import Call
+from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.refresh import Refresher
-from cacheproxy.engine.semantic import Heard, Semantic
+from cacheproxy.engine.sampler import Sampler
+from cacheproxy.engine.semantic import Heard, Semantic, candidate_of
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
 from cacheproxy.engine.shelf import Mark, Shelf
@@ -67,7 +69,8 @@ class Pipeline:
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, binder: Binder, shelf: Shelf, authority: Authority, exchange: Exchange, refresher: Refresher,
-        serving: Serving, semantic: Semantic | None, batch: Batch, variants: Variants, clock: Clock, lasting: Lasting,
+        serving: Serving, semantic: Semantic | None, sampler: Sampler | None, batch: Batch, variants: Variants,
+        clock: Clock, lasting: Lasting,
     ) -> None:  # fmt: skip
         self._binder = binder
         self._shelf = shelf
@@ -76,6 +79,7 @@ class Pipeline:
         self._refresher = refresher
         self._serving = serving
         self._semantic = semantic
+        self._sampler = sampler
         self._batch = batch
         self._variants = variants
         self._clock = clock
@@ -144,7 +148,8 @@ class Pipeline:
             heard = await self._heard(call, bound, self._semantic)
             if isinstance(heard, Served):
                 return heard
-            bound, reason = replace(bound, asked=heard.asked), heard.reason if reason is Reason.ABSENT else reason
+            bound = replace(bound, asked=heard.asked, witness=heard.witness)
+            reason = heard.reason if reason is Reason.ABSENT else reason
         _refuse_if_only_cached(bound.controls)
         spare = look.entry
         if spare is None or not freshness.may_rescue(
@@ -166,6 +171,8 @@ class Pipeline:
             return replace(heard, reason=Reason.UNPROVEN_CREDENTIAL)
         if not await self._shelf.holds(like.mark, like.entry):
             return replace(heard, reason=Reason.PURGED)
+        if self._sampler is not None:
+            self._sampler.offer(replace(bound, asked=heard.asked), candidate_of(like))
         likeness = (like.similarity, like.threshold)
         return await self._serving.hit(call, bound, like.entry, grant, stale=False, likeness=likeness)
 
@@ -223,6 +230,8 @@ class Pipeline:
             due = state is Freshness.FRESH and freshness.is_due(entry, self._clock.now(), draw, self._lasting.refresh)
             if due or state is Freshness.REVALIDATE:
                 renewed = self._refresher.refresh(bound)
+        if self._sampler is not None and not renewed:
+            self._sampler.offer(bound, Candidate(entry))
         reason = Reason.REFRESHED if renewed else None
         return await self._serving.hit(call, bound, entry, grant, stale=state is not Freshness.FRESH, reason=reason)
 

@@ -1,29 +1,26 @@
 """Layer 2: a question that was asked before in other words has the answer of that one, if it is the same question.
 
-Near alone is never enough: each candidate is above the threshold, then no guard objects, then its answer is there,
-fresh, and of the same scope. What fails on the way costs its deadline and is a miss. Rows whose answer is gone are
-skipped, and swept.
+Embeds, searches, has the candidates looked at, and learns what new answers answer. What fails on the way costs its
+deadline and is a miss. Rows whose answer is gone are skipped, and swept.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cacheproxy.core import freshness, likeness, replay
-from cacheproxy.core.freshness import Freshness
 from cacheproxy.core.fusion import reweighed
 from cacheproxy.core.likeness import Guard
-from cacheproxy.core.model import Entry, Near, Row, Unfit
+from cacheproxy.core.model import Entry, Row, Unfit
 from cacheproxy.core.outcome import Reason
-from cacheproxy.core.question import Question
 from cacheproxy.core.rules import Mode, Reach
 from cacheproxy.core.words_only import is_words_only
 from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.bound import Bound
+from cacheproxy.engine.evidence import Candidate, Evidence
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.profile import Stages
-from cacheproxy.engine.shelf import Mark, Shelf
+from cacheproxy.engine.scrutiny import Like, Scrutiny
+from cacheproxy.engine.truth import Truth
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock, Journal
 
@@ -60,43 +57,35 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
-    """An entry that answers the question, since when that is known, and how like the questions are."""
-
-    entry: Entry
-    mark: Mark
-    similarity: float
-    threshold: float
-
-
-@dataclass(frozen=True, slots=True)
 class Heard:
-    """What came of a look: what answers, or why nothing does; and what is to be learnt with an answer that comes."""
+    """What came of a look: what answers, or why nothing does; and what is to be learnt with an answer that comes.
+    `witness`: a stored answer that gains or loses by what the backend says now."""
 
     reason: Reason
     like: Like | None = None
     asked: Asked | None = None
+    witness: Candidate | None = None
 
 
 class Semantic:
     """Looks for like questions, and learns new ones."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
-        self, *, binder: Binder, meaning: Meaning, shelf: Shelf, fill: Fill, journal: Journal, clock: Clock,
-        matching: Matching,
+        self, *, binder: Binder, meaning: Meaning, scrutiny: Scrutiny, truth: Truth, evidence: Evidence, fill: Fill,
+        journal: Journal, clock: Clock, matching: Matching,
     ) -> None:  # fmt: skip
         self._binder = binder
         self._meaning = meaning
-        self._embedder = meaning.embedder
-        self._index = meaning.index
-        self._shelf = shelf
+        self._scrutiny = scrutiny
+        self._truth = truth
+        self._evidence = evidence
         self._fill = fill
         self._journal = journal
         self._clock = clock
         self._matching = matching
 
     def __repr__(self) -> str:
-        return f"<Semantic {self._matching.reach.value} {self._index!r}>"
+        return f"<Semantic {self._matching.reach.value} {self._meaning.index!r}>"
 
     def may_look(self, bound: Bound) -> bool:
         """Whether `bound` may be answered by meaning at all."""
@@ -110,9 +99,10 @@ class Semantic:
         return reach is not Reach.OFF or told is True
 
     def threshold(self, bound: Bound) -> float:
-        """The similarity that `bound` wants: a caller can only raise it."""
+        """The similarity that `bound` wants. What samples tell, and a caller, can only raise it."""
         told = bound.settled.threshold
-        return max(self._matching.threshold if told is None else told, bound.controls.semantic or 0.0)
+        base = self._truth.threshold(self._matching.threshold if told is None else told)
+        return max(base, bound.controls.semantic or 0.0)
 
     async def look(self, bound: Bound, stages: Stages) -> Heard:
         """The answer to a like question, if one may be served."""
@@ -124,16 +114,17 @@ class Semantic:
         question = self._binder.question(bound)
         if isinstance(question, Reason):
             return Heard(question)
-        if not self._meaning.ready:
+        meaning = self._meaning
+        if not meaning.ready:
             return Heard(Reason.SEMANTIC_LOADING)
-        vector = await self._embedder.embed(question.text, bound.ask.scope.owner)
+        vector = await meaning.embedder.embed(question.text, bound.ask.scope.owner)
         stages.lap("embed")
         if isinstance(vector, Unfit):
             return Heard(_UNFIT[vector])
         if isinstance(vector, Trouble):
             return Heard(Reason.SEMANTIC_TROUBLE)
         asked = Asked(question.text, self._binder.partition(bound, question), vector)
-        near = await self._index.search(
+        near = await meaning.index.search(
             asked.partition, asked.vector, asked.text, self._matching.candidates, self._clock.now()
         )
         stages.lap("search")
@@ -143,50 +134,27 @@ class Semantic:
         keywords = self._matching.keywords if told is None else told
         if keywords != 1:
             near = reweighed(near, 1.0, keywords)
-        heard = await self._verified(bound, question, asked, near)
+        found = await self._scrutiny.look(bound, asked, near, self.threshold(bound))
         stages.lap("verify")
-        return heard
+        if found.gone:
+            self._fill.offer(meaning.index.remove(found.gone))
+        like = found.like
+        if like is not None and self._matching.reach is Reach.SHADOW and not bound.settled.semantic:
+            self._journal.count("semantic_shadow")
+            return Heard(Reason.SEMANTIC_SHADOW, asked=asked, witness=candidate_of(like))
+        return Heard(found.reason, like, asked, found.witness)
 
-    async def _verified(self, bound: Bound, question: Question, asked: Asked, near: Sequence[Near]) -> Heard:
-        threshold = self.threshold(bound)
-        features = None
-        reason = Reason.NOTHING_NEAR
-        gone: list[bytes] = []
-        try:
-            for candidate in near:
-                if candidate.similarity is None or candidate.similarity < threshold:
-                    continue
-                features = features or likeness.prepare(question.text)
-                objection = likeness.judge(features, likeness.prepare(candidate.text), self._matching.guards)
-                if objection is not None:
-                    self._journal.count("unlike", objection.guard.value)
-                    reason = Reason.UNLIKE
-                    continue
-                mark = self._shelf.mark()
-                entry = await self._shelf.get(candidate.key)
-                if entry is None:
-                    gone.append(candidate.key)
-                elif isinstance(entry, Entry) and self._serves(bound, entry):
-                    if self._matching.reach is Reach.SHADOW and not bound.settled.semantic:
-                        self._journal.count("semantic_shadow")
-                        return Heard(Reason.SEMANTIC_SHADOW, asked=asked)
-                    return Heard(reason, Like(entry, mark, candidate.similarity, threshold), asked)
-            return Heard(reason, asked=asked)
-        finally:
-            if gone:
-                self._fill.offer(self._index.remove(gone))
+    def learn(self, asked: Asked, entry: Entry, witness: Candidate | None = None) -> None:
+        """`entry` has been kept as the answer to `asked`: from soon on it is found by meaning. `witness`: what it is
+        compared with."""
+        if not is_words_only(entry.answer, entry.endpoint):
+            return
+        row = Row(entry.key, asked.partition, asked.vector, asked.text, entry.fresh_until)
+        self._fill.offer(self._meaning.index.add(row))
+        if witness is not None:
+            self._fill.offer(self._evidence.weigh(asked, witness, entry))
 
-    def _serves(self, bound: Bound, entry: Entry) -> bool:
-        """Whether `entry`, found by meaning, is what this caller may get now. What is past its lifetime is not."""
-        ask = bound.ask
-        if entry.owner != ask.scope.owner or entry.endpoint is not ask.endpoint:
-            return False
-        if not replay.can_give(entry.answer, entry.endpoint, stream=ask.stream, wants_usage=ask.wants_usage):
-            return False
-        return freshness.judge(entry, bound.controls, self._clock.now()) is Freshness.FRESH
 
-    def learn(self, asked: Asked, entry: Entry) -> None:
-        """`entry` has been kept as the answer to `asked`: from soon on it is found by meaning."""
-        if is_words_only(entry.answer, entry.endpoint):
-            row = Row(entry.key, asked.partition, asked.vector, asked.text, entry.fresh_until)
-            self._fill.offer(self._index.add(row))
+def candidate_of(like: Like) -> Candidate:
+    """A hit by meaning, as one that counts for the estimate."""
+    return Candidate(like.entry, like.similarity, like.stored, counts=True)

@@ -16,10 +16,11 @@ from aiohttp import web
 
 from cacheproxy.core.hosts import is_loopback
 from cacheproxy.engine.families import Families
+from cacheproxy.engine.feedback import Feedback
 from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import knowledge, prefixes, purges
+from cacheproxy.http import feedback, knowledge, prefixes, purges
 from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.ports import Book
 
@@ -48,6 +49,7 @@ class Desk:
     drain: Callable[[], None]
     purge: Purge
     knowledge: Knowledge
+    feedback: Feedback
     families: Families
     token: str | None
 
@@ -91,6 +93,7 @@ def application(desk: Desk) -> web.Application:
     app.router.add_post("/admin/drain", drain)
     app.router.add_routes(purges.routes(desk.purge))
     app.router.add_routes(knowledge.routes(desk.knowledge))
+    app.router.add_routes(feedback.routes(desk.feedback))
     app.router.add_routes(prefixes.routes(desk.families))
     for path in _PAGES:
         app.router.add_get(path, page)

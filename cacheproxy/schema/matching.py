@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from cacheproxy.core.likeness import DEFAULT, Guard
 from cacheproxy.core.rules import Reach
-from cacheproxy.schema.kinds import Name, Patience, read_duration, read_switch, read_url
+from cacheproxy.schema.kinds import Name, Patience, Size, read_duration, read_switch, read_url
 from cacheproxy.schema.model import Model
 
 
@@ -65,5 +65,24 @@ class MatchingSettings(Model):
     """How long the embedding of a question may delay a request."""
     search_timeout: Patience = 0.05
     """How long the search for near questions may delay a request."""
+    max_error: float | None = Field(default=None, gt=0, lt=1)
+    """The share of wrong answers among those by meaning that is tolerated (0.02 if nothing is said): where samples tell
+    more, thresholds rise by themselves."""
+    sample: float = Field(default=0.01, ge=0, le=1)
+    """The share of answers by meaning for which the backend is asked too, beside the caller's way, to see whether it
+    says the same."""
+    sample_calls: int = Field(default=60, ge=0)
+    """Most calls to the backend an hour for that."""
+    sample_tokens: int = Field(default=100_000, ge=0)
+    """Most tokens an hour for that."""
+    promote_after: int = Field(default=2, ge=1, le=64)
+    """Where credentials share answers (`access.scope`): how many of them must have been told the same by the backend
+    before an answer is found by meaning by others."""
+    near_miss_log: Name | None = None
+    """A file in which questions are noted that were nearly answered by meaning, one JSON line each, for `tune`."""
+    near_miss_texts: bool = False
+    """Whether that has the texts of questions; else hashes stand for them."""
+    near_miss_bytes: Size = 64 * 2**20
+    """Where the file is full it is begun anew, and one older is kept."""
     index_rows: int = Field(default=200_000, ge=1)
     """Most questions that are kept in this process, where there is no Redis."""

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from cacheproxy.core.affinity import Policy
 from cacheproxy.core.prefix import NONCES
+from cacheproxy.engine.asker import Asker
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.families import Families
+from cacheproxy.engine.feedback import Feedback
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeper
@@ -17,7 +19,9 @@ from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.record import Budget
 from cacheproxy.engine.refresh import Refresher
+from cacheproxy.engine.sampler import Sampler
 from cacheproxy.engine.savings import Savings
+from cacheproxy.engine.scrutiny import Scrutiny
 from cacheproxy.engine.semantic import Meaning, Semantic
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Voice
@@ -27,6 +31,7 @@ from cacheproxy.engine.variants import Variants
 from cacheproxy.ports import Backend, Clock, Journal
 from cacheproxy.schema import Settings
 from cacheproxy.wiring import terms
+from cacheproxy.wiring.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Engine:
 def build(  # noqa: PLR0913 - the parts of the house, by name
     settings: Settings, *, shelf: Shelf, backend: Backend, probe: Probe, clock: Clock,
     journal: Journal, secret: bytes, realm: bytes, meaning: Meaning | None = None,
-    knowledge: Knowledge | None = None,
+    knowledge: Knowledge | None = None, feedback: Feedback | None = None, trust: Trust | None = None,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
     voice = Voice(journal, hide_hits=settings.access.hide_hits)
@@ -66,10 +71,15 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     hints = terms.hints(settings, secret)
     sender = _sender(settings, backend, hints)
     semantic = None
-    if meaning is not None:
+    if meaning is not None and trust is not None:
+        matching = terms.matching(settings)
+        scrutiny = Scrutiny(
+            shelf=shelf, journal=journal, clock=clock, guards=matching.guards, feedback=feedback,
+            promotion=trust.promotion, near_misses=trust.near_misses,
+        )  # fmt: skip
         semantic = Semantic(
-            binder=binder, meaning=meaning, shelf=shelf, fill=fill, journal=journal, clock=clock,
-            matching=terms.matching(settings),
+            binder=binder, meaning=meaning, scrutiny=scrutiny, truth=trust.truth, evidence=trust.evidence, fill=fill,
+            journal=journal, clock=clock, matching=matching,
         )  # fmt: skip
     keeper = Keeper(
         shelf=shelf, semantic=semantic, knowledge=knowledge, journal=journal, clock=clock,
@@ -88,9 +98,16 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         shelf=shelf, authority=authority, exchange=exchange, sender=sender, keeper=keeper, serving=serving,
         clock=clock,
     )  # fmt: skip
+    sampler = None
+    if trust is not None:
+        asker = Asker(sender=sender, keeper=keeper, authority=authority, ledger=ledger, clock=clock)
+        sampler = Sampler(
+            asker=asker, evidence=trust.evidence, fill=fill, journal=journal, clock=clock, sampling=trust.sampling,
+            running=trust.running, promotion=trust.promotion,
+        )  # fmt: skip
     pipeline = Pipeline(
-        binder=binder, shelf=shelf, authority=authority, exchange=exchange,
-        refresher=refresher, serving=serving, semantic=semantic, batch=batch, variants=variants, clock=clock,
+        binder=binder, shelf=shelf, authority=authority, exchange=exchange, refresher=refresher, serving=serving,
+        semantic=semantic, sampler=sampler, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
     return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints)

@@ -17,6 +17,7 @@ from cacheproxy.wiring import engine
 from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.meaning import Layer
 from cacheproxy.wiring.storage import open_storage
+from cacheproxy.wiring.trust import feedback, trust
 
 
 class SystemClock:
@@ -49,6 +50,12 @@ class House:
         self.knowledge = Knowledge(
             registry=self.storage.registry, purge=self.purge, journal=self.telemetry, clock=self.clock
         )
+        self.feedback = feedback(settings, self.storage, self.purge, self.telemetry)
+        self.trust = None
+        if self.meaning is not None:
+            self.trust = trust(
+                settings, self.storage, self.meaning.embedder, self.clock, self.telemetry, lambda: self.proxy.running
+            )
         upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
         patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
         told = settings.prefix
@@ -58,7 +65,7 @@ class House:
             settings, shelf=Shelf(self.store, removals, epochs, self.clock), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
             realm=realm(settings, upstreams), meaning=self.meaning,
-            knowledge=self.knowledge,
+            knowledge=self.knowledge, feedback=self.feedback, trust=self.trust,
         )  # fmt: skip
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
@@ -82,6 +89,10 @@ class House:
         """Write out what is kept, and let go."""
         if self.layer is not None:
             await self.layer.close()
+        if self.trust is not None:
+            await self.trust.close()
+        await self.feedback.close()
+        await self.knowledge.close()
         await self.store.close()
         if self.storage.shared is not None:
             await self.storage.shared.close()
@@ -93,6 +104,9 @@ class House:
 
     def _rekey(self, secret: bytes) -> None:
         self.engine.rekey(secret)
+        self.feedback.rekey(secret)
+        if self.trust is not None:
+            self.trust.rekey(secret)
 
     def _publish(self) -> None:
         gauge, store, inside = self.telemetry.gauge, self.store, self.engine

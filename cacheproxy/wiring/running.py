@@ -49,6 +49,7 @@ class Running:
             drain=self._stop.set,
             purge=house.purge,
             knowledge=house.knowledge,
+            feedback=house.feedback,
             families=house.engine.families,
             token=settings.admin.token.get_secret_value() if settings.admin.token else None,
         )

@@ -9,10 +9,12 @@ from cacheproxy.core import redis_url
 from cacheproxy.core.removal import Removals
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.engine.guard import GuardedEpochs, GuardedStore
+from cacheproxy.engine.witnesses import Witnesses
 from cacheproxy.errors import ConfigurationError, Trouble
-from cacheproxy.ports import Clock, Registry, Stocked
+from cacheproxy.ports import Clock, Quarantine, Registry, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.near import Near
+from cacheproxy.stores.quarantine_redis import RedisQuarantine
 from cacheproxy.stores.redis import RedisStore
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_epochs import RedisEpochs
@@ -21,6 +23,7 @@ from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
 from cacheproxy.stores.redis_registry import RedisRegistry
 from cacheproxy.stores.redis_survey import Survey, remarks
+from cacheproxy.stores.redis_witnesses import RedisWitnesses
 from cacheproxy.telemetry import Telemetry
 
 log = logging.getLogger("cacheproxy")
@@ -45,6 +48,8 @@ class Shared:
         epochs = RedisEpochs(calls, keys, removals, clock, secret=proposed, agreed=agreed)
         self._epochs = epochs
         self.registry: Registry = RedisRegistry(calls, keys)
+        self.quarantine: Quarantine = RedisQuarantine(calls, keys)
+        self.witnesses: Witnesses = RedisWitnesses(calls, keys)
         width = max(1, told.max_connections // 2)
         store = RedisStore(calls, keys, epochs, removals, clock, width=width)
         guarded = GuardedStore(store, PART, told.timeout, telemetry)

@@ -1,0 +1,73 @@
+"""What the backend's own answers tell of stored ones that were served by meaning, or would have been.
+
+Tells the estimate, the witnesses and the log of near misses; each of the latter two only where there is one.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from cacheproxy.core import key
+from cacheproxy.core.agreement import Agreement
+from cacheproxy.core.model import Answer, Entry
+from cacheproxy.engine.asked import Asked
+from cacheproxy.engine.comparison import Comparison
+from cacheproxy.engine.nearly import NearMisses
+from cacheproxy.engine.promotion import Promotion
+from cacheproxy.engine.truth import Truth
+
+log = logging.getLogger("cacheproxy.semantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry, and the question that it was stored for. `similarity`: of that to the asked one, None if they are the
+    same; `counts`: it is a hit by meaning, or one in all but the serving, so that it counts for the estimate."""
+
+    entry: Entry
+    similarity: float | None = None
+    stored: str = ""
+    counts: bool = False
+
+
+class Evidence:
+    """Compares, and tells whom it concerns."""
+
+    def __init__(
+        self, comparison: Comparison, truth: Truth, promotion: Promotion | None = None,
+        near_misses: NearMisses | None = None,
+    ) -> None:  # fmt: skip
+        self._comparison = comparison
+        self._truth = truth
+        self._promotion = promotion
+        self._near_misses = near_misses
+
+    def __repr__(self) -> str:
+        return f"<Evidence {self._truth!r} {self._promotion!r}>"
+
+    async def weigh(self, asked: Asked | None, candidate: Candidate, own: Entry) -> None:
+        """The backend's answer to what was asked is `own`: was the candidate's the same?"""
+        await self.conclude(asked, candidate, own.credential, await self.compare(candidate.entry, own.answer))
+
+    async def compare(self, entry: Entry, answer: Answer) -> Agreement:
+        """What `answer` is to that of `entry`."""
+        return await self.same(entry, entry.answer, answer)
+
+    async def same(self, entry: Entry, one: Answer, other: Answer) -> Agreement:
+        """What two answers are to each other, to what `entry` is one to as well."""
+        return await self._comparison.compare(one, other, entry.endpoint, entry.owner)
+
+    async def conclude(
+        self, asked: Asked | None, candidate: Candidate, credential: bytes, verdict: Agreement
+    ) -> None:  # fmt: skip
+        """Tell what came of the comparison with what the backend told `credential`."""
+        if candidate.counts and candidate.similarity is not None:
+            self._truth.note(verdict)
+            if self._near_misses is not None and asked is not None:
+                self._near_misses.sampled(asked, candidate.stored, candidate.similarity, verdict)
+            if verdict is Agreement.DIFFER:
+                log.info(
+                    "an answer by meaning differs from the backend's own: entry %s, similarity %.4f",
+                    key.entry_id(candidate.entry.key), candidate.similarity,
+                )  # fmt: skip
+        if verdict is Agreement.AGREE and self._promotion is not None:
+            await self._promotion.confirm(candidate.entry, credential)
