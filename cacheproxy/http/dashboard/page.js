@@ -85,6 +85,20 @@ function prefixes(told) {
   at("families").replaceChildren(...told.families.map(family));
 }
 
+function semantic(stats) {
+  const told = stats.semantic;
+  at("semantic").hidden = told === undefined;
+  if (told === undefined) return;
+  const looks = Object.values(stats.semantic_looks).reduce((sum, count) => sum + count, 0);
+  at("semantic-share").textContent = looks ? share((stats.semantic_looks.found || 0) / looks) : "–";
+  const raised = told.tightened ? ` Thresholds are raised by ${told.tightened.toFixed(2)}.` : "";
+  at("semantic-wrong").textContent = told.samples === 0 ? "No answer has been compared with the backend's own yet."
+    : `Wrong, as ${number.format(told.samples)} samples tell: ${share(told.false_hit_rate)}, with ${100 * told.confidence} % `
+      + `certainty between ${share(told.low)} and ${share(told.high)}; tolerated ${share(told.target)}.${raised}`;
+  rows("looks", stats.semantic_looks);
+  rows("unlike", stats.unlike);
+}
+
 async function ask(path) {
   const answer = await fetch(path);
   if (!answer.ok) throw new Error(`the proxy answers ${answer.status}`);
@@ -102,6 +116,7 @@ async function refresh() {
     sources(stats.requests);
     rows("reasons", stats.reasons);
     rows("not-kept", stats.not_kept);
+    semantic(stats);
     prefixes(known);
   } catch (error) {
     at("state").textContent = `not reachable: ${error.message}`;
