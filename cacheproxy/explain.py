@@ -26,7 +26,7 @@ from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.errors import AnswerError, ConfigurationError
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.schema import Settings
-from cacheproxy.wiring import CACHE_FILE, SECRET_FILE, terms
+from cacheproxy.wiring import CACHE_FILE, SECRET_FILE, embedding, terms
 from cacheproxy.wiring.house import realm
 
 
@@ -117,6 +117,8 @@ def _bound(settings: Settings, bound: Bound, *, lasting: bool) -> dict[str, Any]
 def _semantic(settings: Settings, bound: Bound, ignored: canonical.Ignored) -> dict[str, Any]:
     """Whether a like question is looked for, and from which similarity on; what is found only a proxy knows."""
     reach = settings.semantic.mode
+    if not embedding.is_wanted(settings) and reach is not Reach.OFF:
+        return {"serves": False, "why": f"the semantic layer needs its extra: {embedding.EXTRA}"}
     if bound.settled.semantic is False or (reach is Reach.OFF and not bound.settled.semantic):
         return {"serves": False, "why": "the semantic layer is off for this request (`semantic.mode` or a rule)"}
     found = question(bound.ask.endpoint, bound.body, ignored)

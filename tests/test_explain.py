@@ -89,7 +89,8 @@ def test_hints_are_shown_where_they_are_sent():
 @pytest.mark.parametrize(
     ("flags", "headers", "wanted"),
     [
-        ({}, [], {"serves": False}),
+        ({}, [], {"serves": True}),
+        ({"semantic.mode": "off"}, [], {"serves": False}),
         ({"semantic.mode": "on"}, [], {"serves": True, "question": "Hello?", "threshold": 0.92}),
         ({"semantic.mode": "shadow"}, [], {"serves": False, "question": "Hello?"}),
         ({"semantic.mode": "on"}, ["X-Cache-Semantic: 0.95"], {"serves": True, "threshold": 0.95}),
