@@ -1,16 +1,23 @@
 """The commands. Heavy imports stand inside the command that needs them."""
 
+import asyncio
 import json
 import logging
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cacheproxy import __version__
-from cacheproxy.errors import ConfigurationError
+from cacheproxy import __version__, commands
+from cacheproxy.errors import ConfigurationError, Trouble
 from cacheproxy.settings import Resolved, resolve
+
+if TYPE_CHECKING:
+    from cacheproxy.core.calibration import Scored
+    from cacheproxy.core.labelled import Pair
+    from cacheproxy.core.model import Identity
+    from cacheproxy.schema import Settings
 
 _FLAGS = {
     "upstream": "upstreams",
@@ -150,19 +157,108 @@ def lint_prompt(file: str, as_json: bool, **options: Any) -> None:
     from cacheproxy import lint
 
     resolved = _resolved(options, upstreams=["http://127.0.0.1:8000"])
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
-    told = lint.lint(resolved.settings, data)
+    told = lint.lint(resolved.settings, _read(file))
     lines = [json.dumps(told, indent=2)] if as_json else lint.report(told, "-" if file == "-" else Path(file).name)
     for line in lines:
         click.echo(line.encode(sys.stdout.encoding or "utf-8", "replace"))
     sys.exit(0 if told["ok"] else 1)
 
 
+@cli.command()
+@_configured
+@click.argument("file", type=click.Path(allow_dash=True), required=False)
+@click.option(
+    "--max-error",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="The share of hits that may be wrong.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="How sure that has to be.",
+)
+@click.option(
+    "--from-log",
+    type=click.Path(allow_dash=True),
+    metavar="FILE",
+    help="A near-miss log to whose lines a person has added `same`.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; a proxy reads it as `semantic.calibration`.")
+def tune(
+    file: str | None, max_error: float, confidence: float, from_log: str | None, as_json: bool, **options: Any
+) -> None:
+    """Find the similarity from which on two questions count as one, for the embedder and the guards of the
+    configuration. FILE (`-`: standard input) has labelled pairs, one on a line: {"a": "…", "b": "…", "same": true}.
+    They should be such as your traffic brings together. Exit code 1 if no threshold keeps to --max-error with them."""
+    from cacheproxy.core import advice, labelled
+    from cacheproxy.core.calibration import Scored
+
+    resolved = _resolved(options, upstreams=["http://127.0.0.1:8000"])
+    if file is None and from_log is None:
+        raise click.UsageError("give a FILE of labelled pairs, or --from-log FILE")
+    logging.disable(logging.CRITICAL)  # the command says it
+    embedder, scored = None, []
+    missed = [] if from_log is None else _labelled(labelled.misses, from_log)
+    scored += [Scored(miss.same, miss.similarity, miss.passes) for miss in missed if miss.same is not None]
+    pairs = [] if file is None else _labelled(labelled.pairs, file)
+    if file is not None:
+        embedder, found = asyncio.run(_scored(resolved.settings, pairs))
+        scored += found
+    told = advice.advice(scored, embedder, max_error, confidence, len([miss for miss in missed if miss.same is None]))
+    for line in [json.dumps(told, indent=2)] if as_json else advice.lines(told):
+        click.echo(line)
+    sys.exit(0 if told["ok"] else 1)
+
+
+for command in commands.ALL:
+    cli.add_command(command)
+
+
 def _brief(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _labelled(reader: Any, file: str) -> Any:
+    data = _read(file)
+    try:
+        return reader(data)
+    except ValueError as error:
+        raise ConfigurationError(f"{'standard input' if file == '-' else file}, {error}") from None
+
+
+async def _scored(settings: "Settings", pairs: "list[Pair]") -> "tuple[Identity, list[Scored]]":
+    """The embedder that the settings name, and the pairs with what is served of them."""
+    from cacheproxy.core.likeness import Guard
+    from cacheproxy.meaning import tuning
+    from cacheproxy.wiring import embedding
+
+    if not embedding.is_installed(settings):
+        raise ConfigurationError(f"to embed pairs the extra is needed: {embedding.EXTRA}")
+    judge = tuning.Judge(frozenset(Guard(name) for name in settings.semantic.guards))
+    try:
+        embedder = embedding.embedder(settings)
+        try:
+            await embedder.warm()
+            texts = {text for pair in pairs for text in (pair.a, pair.b)}
+            with click.progressbar(
+                length=len(texts), label="embedding", file=sys.stderr, hidden=not sys.stderr.isatty()
+            ) as bar:
+                return embedder.identity, await tuning.scored(embedder, judge, pairs, bar.update)
+        finally:
+            await embedder.close()
+    except Trouble as trouble:
+        raise ConfigurationError(str(trouble)) from None
+
+
+def _read(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
 
 
 def main() -> None:

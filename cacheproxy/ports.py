@@ -10,6 +10,7 @@ from cacheproxy.core.knowledge import Known
 from cacheproxy.core.model import Census, Entry, Fields, Identity, Near, Row, Unfit
 from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.snapshot import Snapshot
 from cacheproxy.errors import Trouble
 
 if TYPE_CHECKING:
@@ -57,8 +58,33 @@ class Store(Protocol):
         """Write out what is pending and let go."""
 
 
+class BadCursor(ValueError):
+    """No place of this store to go on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An entry in a list. `bytes`: what it takes up in its store."""
+
+    entry: Entry
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of a list, in no order. `cursor`: where it goes on; empty at its end."""
+
+    rows: list[Listed]
+    cursor: str
+
+
 class Stock(Protocol):
     """What a store keeps, as a whole. Raises `Trouble`."""
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        """Those of the entries after `cursor` (empty: of all) that are meant: some of them, about `most`, found in
+        bounded time, so that a page may be empty and have others after it. What is there all the time is on one page
+        at least. Only where `whole` is set their contents are there for certain. Raises `BadCursor`."""
 
     async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
         """Do this to every entry that is meant, on the disk too when it returns; the keys of those."""
@@ -126,6 +152,24 @@ class VectorIndex(Protocol):
         """Let go."""
 
 
+class Verifier(Protocol):
+    """A second opinion on two questions. Raises `Trouble`."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+
+    async def agreement(self, asked: str, stored: str, similarity: float) -> float:
+        """The probability, 0…1, that the answer to `stored` is one to `asked`. `similarity`: the cosine of their
+        vectors."""
+
+    async def warm(self) -> None:
+        """Load what is needed and compute once."""
+
+    async def close(self) -> None:
+        """Let go."""
+
+
 class Quarantine(Protocol):
     """Keeps names (32 bytes) of what must not be answered by meaning, each with a note of some bytes, for a year after
     the last use at least. Raises `Trouble`."""
@@ -155,6 +199,42 @@ class Registry(Protocol):
 
     async def close(self) -> None:
         """Let go."""
+
+
+class Folder(Protocol):
+    """A folder that is a knowledge base. Every method blocks."""
+
+    def scan(self, before: Snapshot) -> Snapshot:
+        """What is there now; what is as in `before` need not be read. Raises `Trouble`."""
+
+    def remembered(self) -> Snapshot | None:
+        """What was kept last, also by an earlier process; None if that is not known."""
+
+    def remember(self, snapshot: Snapshot) -> None:
+        """Keep it. Raises `Trouble`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event of a stream: its id there, and its fields."""
+
+    identity: bytes
+    fields: Mapping[bytes, bytes]
+
+
+class Notices(Protocol):
+    """A stream of events that several read together: each event is given to one of them, and is another's when that
+    one has not dealt with it for long. Raises `Trouble`."""
+
+    async def take(self) -> Sequence[Notice]:
+        """Events that are this reader's now, oldest first; those taken before that it has not done are among them if
+        there was trouble since."""
+
+    async def oldest(self) -> bytes | None:
+        """The id of the oldest event that was given to any reader and is not done; None if all are."""
+
+    async def done(self, identity: bytes) -> None:
+        """The event has been dealt with."""
 
 
 @dataclass(frozen=True, slots=True)

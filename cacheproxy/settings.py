@@ -18,6 +18,7 @@ from cacheproxy.core.hosts import is_loopback
 from cacheproxy.core.key import digest
 from cacheproxy.errors import ConfigurationError
 from cacheproxy.schema import Settings, names
+from cacheproxy.schema.settings import AdminSettings
 
 PREFIX = "CACHEPROXY_"
 _KUBERNETES = re.compile(r"CACHEPROXY_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
@@ -149,11 +150,7 @@ def _explain(error: ValidationError, origins: Mapping[str, str]) -> str:
 def _refuse_contradictions(settings: Settings) -> None:
     if settings.exact.ttl > settings.exact.max_ttl:
         raise ConfigurationError("`exact.ttl` is longer than `exact.max_ttl`; raise the one or lower the other")
-    if settings.admin.token is None and not is_loopback(settings.admin.host):
-        raise ConfigurationError(
-            f"`admin.host` is {settings.admin.host}, which others can reach, and `admin.token` is not set; "
-            "set a token or listen on 127.0.0.1"
-        )
+    _refuse_admin_contradictions(settings.admin)
     hosts = {settings.listen.host, settings.admin.host}
     one_address = len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"})  # noqa: S104 - looked at, not bound
     if settings.listen.port and settings.listen.port == settings.admin.port and one_address:
@@ -163,6 +160,17 @@ def _refuse_contradictions(settings: Settings) -> None:
         raise ConfigurationError(
             "`limits.answer_bytes` is larger than `limits.recording_bytes`; no answer could be kept"
         )
+
+
+def _refuse_admin_contradictions(told: AdminSettings) -> None:
+    tokens = (told.token, told.token_file, told.read_token, told.read_token_file)
+    if tokens == (None, None, None, None) and not is_loopback(told.host):
+        raise ConfigurationError(
+            f"`admin.host` is {told.host}, which others can reach, and `admin.token` is not set; "
+            "set a token or listen on 127.0.0.1"
+        )
+    if told.token is not None and told.token == told.read_token:
+        raise ConfigurationError("`admin.token` and `admin.read_token` are the same; what it may do would be unclear")
 
 
 def _refuse_group_contradictions(settings: Settings) -> None:

@@ -49,6 +49,16 @@ _LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("direction",),
     ),
     "feedback": ("cacheproxy_feedback", "Answers that operators called wrong or right.", ("verdict",)),
+    "verified": (
+        "cacheproxy_semantic_verified",
+        "Like questions to which no guard objected, by what the second opinion was.",
+        ("opinion",),
+    ),
+    "judged": (
+        "cacheproxy_semantic_judged",
+        "Answers of the backend as judge of two questions, by what it said.",
+        ("said",),
+    ),
     "unlike": ("cacheproxy_unlike", "Near questions that a guard said to be others, by guard.", ("guard",)),
     "knowledge": (
         "cacheproxy_knowledge_versions",

@@ -207,9 +207,13 @@ LABELS = {
     "reason": "A word of the [reasons](reasons.md), or empty for a hit.",
     "endpoint": _listed(e.value for e in Endpoint) + ", or empty for every other path.",
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
-    "kind": "Of tokens: `prompt` or `completion`; of trouble what it was, of Redis: " + _listed(Kind) + ".",
+    "kind": "Of tokens: `prompt` or `completion`; of trouble what it was, of any part `fault`, of Redis: "
+    + _listed(Kind)
+    + ".",
     "verdict": "Of a sample: `agree`, `differ`, `unknown`, or `skipped` if there was no time or budget for it; of "
     "feedback: `wrong` or `right`.",
+    "opinion": "`agreed`, `disagreed` or `trouble`.",
+    "said": "`same`, `different`, `unclear`, or `refused` by the backend.",
     "direction": "Of thresholds: `up` or `down`.",
     "course": "What followed: `published`, `unchanged`, `repeated`, `outdated`.",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",

@@ -186,6 +186,9 @@ def test_every_name_can_be_set_in_every_source(file, name):
         "semantic.threshold": "0.95",
         "semantic.max_error": "0.03",
         "semantic.sample": "0.5",
+        "semantic.verifier": "judge",
+        "semantic.verifier_least": "0.4",
+        "semantic.verifier_certain": "0.98",
         "semantic.url": "http://e:1",
     }.get(name, value)
     value = {"redis.url": "redis://h:1", "redis.prefix": "ours"}.get(name, value)

@@ -4,6 +4,8 @@ Answers of a model differ in their words every time, so likeness decides. Betwee
 surely not lies what is not known, and that counts for nothing.
 """
 
+import re
+import unicodedata
 from enum import StrEnum
 
 from cacheproxy.core import likeness, replay
@@ -27,6 +29,9 @@ _SHARP = frozenset({
     Guard.NUMBERS, Guard.UNITS, Guard.DATES, Guard.CODES, Guard.NEGATION, Guard.POLARITY, Guard.DIRECTION,
     Guard.SIBLINGS, Guard.LINKS, Guard.ADDRESSES,
 })  # fmt: skip
+_APART = re.compile(r"[\s<>()\[\]\"'\u3000-\u303f]+")
+_PLACE = re.compile(r"://|@|\w\.[^\W\d_]{2}")
+_NUMBER = re.compile(r"\+?\d(?:[ ()/.-]{0,2}\d){4,}")
 _ENDS = ".!?\u3002\uff01\uff1f\n"
 
 
@@ -52,6 +57,15 @@ def said(answer: Answer, endpoint: Endpoint) -> str:
 def equal(one: str, other: str) -> bool:
     """Whether two texts are the same but for case and spaces."""
     return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
+
+
+def lures(text: str) -> frozenset[str]:
+    """Where `text` sends its reader: links, names of hosts, e-mail addresses, and numbers that can be called or paid
+    to. As they are compared."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    places = {part.strip(".,;:!?*_`") for part in _APART.split(text) if _PLACE.search(part)}
+    numbers = {"".join(filter(str.isdigit, found)) for found in _NUMBER.findall(text)}
+    return frozenset(places | numbers)
 
 
 def beginning(text: str, most: int) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cacheproxy.core.guards import (
     dates,
     denial,
-    direction,
     language,
+    order,
     polarity,
     quantities,
     spans,
@@ -53,11 +53,16 @@ class Verdict:
 
 def prepare(text: str) -> Features:
     """Read `text` once, so that it can be compared often."""
-    text, tail = text[:MOST], text[MOST:]
+    return _prepare(text, "")
+
+
+def _prepare(whole: str, told: str) -> Features:
+    """Read a text, which is in the language `told` if that is not empty."""
+    text, tail = whole[:MOST], whole[MOST:]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     literal = spans.spans(text, tail)
-    tongue, sure = language.language(literal.rest)
+    tongue, sure = (told, True) if told else language.language(literal.rest)
     lexicon = LEXICONS[tongue]
     read = tokens.tokens(literal.rest, lexicon)
     words = [lexicon.word(token) for token in read.words]
@@ -65,15 +70,16 @@ def prepare(text: str) -> Features:
     amounts = quantities.quantities(words, tongue, when.used)
     used = when.used | amounts.used
     return Features(
-        tongue, sure, literal, amounts, when, read.codes, read.names, denial.denial(words), polarity.poles(words),
-        traits.traits(words, tongue), direction.order(words, used, after=tongue == "ja"), substance.side(words, used),
+        whole, tongue, sure, literal, amounts, when, read.codes, read.names, denial.denial(words),
+        polarity.poles(words), traits.traits(words, tongue), order.order(words, used, after=tongue == "ja"),
+        substance.side(words, used),
     )  # fmt: skip
 
 
 def judge(asked: str | Features, stored: str | Features, switches: frozenset[Guard] = DEFAULT) -> Verdict | None:
     """The first verdict, of the guards in `switches`, that the answer to `stored` is not one to `asked`; None if it
     is."""
-    pair = Pair(_read(asked), _read(stored))
+    pair = _pair(asked, stored)
     for guard, difference in GUARDS.items():
         if guard in switches and (detail := difference(pair)):
             return Verdict(guard, detail)
@@ -82,9 +88,21 @@ def judge(asked: str | Features, stored: str | Features, switches: frozenset[Gua
 
 def explain(asked: str | Features, stored: str | Features) -> list[Verdict]:
     """What every guard says, switched on or not, in the order in which they are asked."""
-    pair = Pair(_read(asked), _read(stored))
+    pair = _pair(asked, stored)
     return [Verdict(guard, difference(pair)) for guard, difference in GUARDS.items()]
 
 
-def _read(text: str | Features) -> Features:
-    return prepare(text) if isinstance(text, str) else text
+def _pair(asked: str | Features, stored: str | Features) -> Pair:
+    """The two to be compared. Where it is in doubt in which language one is, it is that of the other."""
+    ours, theirs = (prepare(text) if isinstance(text, str) else text for text in (asked, stored))
+    if ours.language != theirs.language and not (ours.sure and theirs.sure):
+        told = _language(ours, theirs)
+        ours, theirs = (one if one.language == told else _prepare(one.text, told) for one in (ours, theirs))
+    return Pair(ours, theirs)
+
+
+def _language(ours: Features, theirs: Features) -> str:
+    """The language of both, of which at most one is sure; English is but a guess."""
+    if ours.sure or theirs.sure:
+        return ours.language if ours.sure else theirs.language
+    return min(one.language for one in (ours, theirs) if one.language != "en")

@@ -89,6 +89,9 @@ class Reason(Enum):
         "Near questions were found, and each differs from this one in something that matters "
         "(`cacheproxy_unlike_total{guard}`).",
     )
+    UNVERIFIED = (
+        "unverified", "A like question was found, but a second opinion does not hold it for the same one.",
+    )  # fmt: skip
     NOT_CONFIRMED = (
         "not_confirmed", "The answer to a like question is another credential's, and too few were told the same.",
     )  # fmt: skip
@@ -99,7 +102,7 @@ class Reason(Enum):
         "semantic_shadow", "A like question was found and counted, but its answer not served (`semantic.mode`).",
     )  # fmt: skip
     SEMANTIC_TROUBLE = (
-        "semantic_trouble", "The embedder or the vector index failed or was too slow; the request went on without it.",
+        "semantic_trouble", "The embedder, the vector index or the verifier failed or was too slow.",
     )  # fmt: skip
     STORE_TROUBLE = ("store_trouble", "The store failed or was too slow; the request went on without it.")
     # The backend answered, and the answer was not kept.
@@ -125,7 +128,7 @@ class Reason(Enum):
     )
     AUDIO = ("audio", "The answer carries audio, which is passed on but not kept.")
     TOO_LARGE = (
-        "too_large", "The answer is larger than `limits.answer_bytes`, or its entry in Redis would be than 4 MiB.",
+        "too_large", "The answer is larger than `limits.answer_bytes`, or its entry than the 4 MiB of one in Redis.",
     )  # fmt: skip
     RECORDING_BUDGET = ("recording_budget", "Answers being recorded hold `limits.recording_bytes` already.")
     SAME_ANSWER = ("same_answer", "One of the answers kept for this request says the same (`exact.variants`).")

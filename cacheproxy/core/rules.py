@@ -25,6 +25,15 @@ class Mode(StrEnum):
     SHADOW = "shadow"  # looks, compares and counts; keeps, serves nothing
 
 
+class Opinion(StrEnum):
+    """What gives a second opinion on two questions."""
+
+    OFF = "off"
+    CLASSIFIER = "classifier"
+    CROSS_ENCODER = "cross-encoder"
+    JUDGE = "judge"
+
+
 class Reach(StrEnum):
     """What the semantic layer does for a request."""
 
@@ -101,6 +110,7 @@ class Settled:
     ttl: float | None = None
     threshold: float | None = None
     keywords: float | None = None
+    verifier: bool | None = None
     priority: int | None = None
     scope: Share | None = None
     variants: int | None = None
@@ -118,7 +128,7 @@ class Rule:
     settles: Settled
 
 
-_FIRST_WINS = ("exact", "semantic", "ttl", "threshold", "keywords", "priority", "scope", "variants")
+_FIRST_WINS = ("exact", "semantic", "ttl", "threshold", "keywords", "verifier", "priority", "scope", "variants")
 NOTHING = Settled()
 
 

@@ -82,10 +82,8 @@ class Batch:
     async def _known(self, bound: Bound) -> tuple[dict[bytes, Entry], Reason]:
         """The stored answers that may be served, by key; and why not the others."""
         if bound.mode is Mode.WRITE_ONLY:
-            await self._shelf.current()
             return {}, Reason.WRITE_ONLY
         if bound.controls.no_cache:
-            await self._shelf.current()
             return {}, Reason.NO_CACHE
         keys = list({item.key for item in bound.items})
         found = await asyncio.gather(*map(self._shelf.get, keys))

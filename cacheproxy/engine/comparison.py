@@ -12,6 +12,8 @@ from cacheproxy.errors import Trouble
 Opinion = Callable[[str, str, float], Awaitable[float | Trouble]]
 """The probability that two texts say the same, of them and the cosine of their vectors."""
 
+LARGEST = 256 * 1024
+"""Bytes of an answer up to which it is compared."""
 CERTAIN = 0.9
 """Probability from which on an opinion decides that two say the same; below one minus it, that they do not."""
 
@@ -31,6 +33,8 @@ class Comparison:
 
     async def compare(self, one: Answer, other: Answer, endpoint: Endpoint, owner: bytes) -> Agreement:
         """What two proven answers to one question are to each other. `owner`: whose they are."""
+        if max(len(one.body), len(other.body)) > LARGEST:
+            return Agreement.UNKNOWN
         if not (is_words_only(one, endpoint) and is_words_only(other, endpoint)):
             return Agreement.UNKNOWN
         ours, theirs = agreement.said(one, endpoint), agreement.said(other, endpoint)
@@ -45,14 +49,15 @@ class Comparison:
     async def _cosine(self, ours: str, theirs: str, owner: bytes) -> float | None:
         """Of texts that are too long to be embedded as a whole, that of their beginnings."""
         for most in (None, *agreement.BEGINNINGS):
-            pair = [ours, theirs] if most is None else [agreement.beginning(text, most) for text in (ours, theirs)]
-            vectors = [await self._embedder.embed(text, owner) for text in pair]
-            one, other = vectors
-            if Unfit.TOO_LONG in (one if isinstance(one, Unfit) else None, other if isinstance(other, Unfit) else None):
-                continue
-            if isinstance(one, Unfit | Trouble) or isinstance(other, Unfit | Trouble):
+            one, other = ours, theirs
+            if most is not None:
+                one, other = agreement.beginning(ours, most), agreement.beginning(theirs, most)
+            vectors = [await self._embedder.embed(text, owner) for text in (one, other)]
+            good = [vector for vector in vectors if not isinstance(vector, Unfit | Trouble)]
+            if len(good) == len(vectors):
+                return float(good[0] @ good[1])
+            if not any(vector is Unfit.TOO_LONG for vector in vectors):
                 return None
-            return float(one @ other)
         return None
 
 

@@ -6,7 +6,7 @@ Tells the estimate, the witnesses and the log of near misses; each of the latter
 import logging
 from dataclasses import dataclass
 
-from cacheproxy.core import key
+from cacheproxy.core import agreement, key
 from cacheproxy.core.agreement import Agreement
 from cacheproxy.core.model import Answer, Entry
 from cacheproxy.engine.asked import Asked
@@ -44,9 +44,15 @@ class Evidence:
     def __repr__(self) -> str:
         return f"<Evidence {self._truth!r} {self._promotion!r}>"
 
+    @property
+    def era(self) -> int:
+        """While it stands, hits count for one and the same estimate."""
+        return self._truth.era
+
     async def weigh(self, asked: Asked | None, candidate: Candidate, own: Entry) -> None:
         """The backend's answer to what was asked is `own`: was the candidate's the same?"""
-        await self.conclude(asked, candidate, own.credential, await self.compare(candidate.entry, own.answer))
+        verdict = await self.compare(candidate.entry, own.answer)
+        await self.conclude(asked, candidate, own.answer, own.credential, verdict)
 
     async def compare(self, entry: Entry, answer: Answer) -> Agreement:
         """What `answer` is to that of `entry`."""
@@ -57,9 +63,9 @@ class Evidence:
         return await self._comparison.compare(one, other, entry.endpoint, entry.owner)
 
     async def conclude(
-        self, asked: Asked | None, candidate: Candidate, credential: bytes, verdict: Agreement
+        self, asked: Asked | None, candidate: Candidate, own: Answer | None, credential: bytes, verdict: Agreement
     ) -> None:  # fmt: skip
-        """Tell what came of the comparison with what the backend told `credential`."""
+        """Tell what came of the comparison with `own`, which the backend told `credential`; None: with nothing."""
         if candidate.counts and candidate.similarity is not None:
             self._truth.note(verdict)
             if self._near_misses is not None and asked is not None:
@@ -69,5 +75,13 @@ class Evidence:
                     "an answer by meaning differs from the backend's own: entry %s, similarity %.4f",
                     key.entry_id(candidate.entry.key), candidate.similarity,
                 )  # fmt: skip
-        if verdict is Agreement.AGREE and self._promotion is not None:
-            await self._promotion.confirm(candidate.entry, credential)
+        if verdict is Agreement.AGREE and self._promotion is not None and own is not None:
+            if not _lures(candidate.entry, own):
+                await self._promotion.confirm(candidate.entry, credential)
+
+
+def _lures(entry: Entry, own: Answer) -> bool:
+    """Whether the answer of `entry` sends its reader somewhere that `own` does not: what is alike in all else may have
+    been made for that."""
+    theirs = agreement.lures(agreement.said(entry.answer, entry.endpoint))
+    return bool(theirs) and not theirs <= agreement.lures(agreement.said(own, entry.endpoint))

@@ -1,4 +1,8 @@
-"""The one place that forgives: a deadline and a breaker around a port, so that trouble there costs at most a miss."""
+"""The one place that forgives: a deadline and a breaker around a port, so that trouble there costs at most a miss.
+
+Whatever a part raises is trouble: a fault of ours in it, or of a library that it uses, is logged once and costs no
+more than a server that is down. Removals alone are not forgiven.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,7 +12,7 @@ from cacheproxy.core.model import Census, Entry, Near, Row, Unfit
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Stocked, VectorIndex
+from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Page, Stocked, VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +25,8 @@ class GuardedStore:
     def __init__(self, store: Stocked, name: str, deadline: float, journal: Journal) -> None:
         self._store = store
         self.reads = Breaker(f"{name} (read)", deadline, journal)
-        self.writes = Breaker(f"{name} (write)", deadline, journal)
+        # An entry that a removal outran, or that is too large, may never have set off.
+        self.writes = Breaker(f"{name} (write)", deadline, journal, proof=lambda kept: kept is Kept.YES)
 
     def __repr__(self) -> str:
         return f"<GuardedStore {self._store!r} {self.reads!r} {self.writes!r}>"
@@ -40,10 +45,17 @@ class GuardedStore:
             return await self._store.sweep(now)
         except Trouble:
             return 0
+        except Exception as error:  # noqa: BLE001 - here it is forgiven, whatever it is
+            self.writes.tell(error)
+            return 0
 
     async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
         """Not forgiven: what could not be removed must not be reported as gone. Raises `Trouble`."""
         return await self._store.remove(selector, removal, now)
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        """Not forgiven: what cannot be listed must not look as if it were not there. Raises `Trouble`."""
+        return await self._store.browse(selector, now, cursor, most, whole=whole)
 
     def census(self) -> Census:
         return self._store.census()
@@ -111,7 +123,8 @@ class GuardedIndex:
     def __init__(self, index: VectorIndex | None, deadline: float, journal: Journal) -> None:
         self._index = index
         self.reads = Breaker("vector index (read)", deadline, journal)
-        self.writes = Breaker("vector index (write)", deadline, journal)
+        # A server without room for a row has all the more for a removal: only what was added shows that it has some.
+        self.writes = Breaker("vector index (write)", deadline, journal, proof=lambda gone: gone is None)
 
     def __repr__(self) -> str:
         return f"<GuardedIndex {self._index!r} {self.reads!r} {self.writes!r}>"
@@ -141,6 +154,9 @@ class GuardedIndex:
         try:
             return await self._index.sweep(now) if self._index is not None else 0
         except Trouble:
+            return 0
+        except Exception as error:  # noqa: BLE001 - here it is forgiven, whatever it is
+            self.writes.tell(error)
             return 0
 
     async def close(self) -> None:

@@ -198,7 +198,6 @@ class Pipeline:
     async def _look(self, bound: Bound) -> _Look:
         mark = self._shelf.mark()
         if bound.mode is Mode.WRITE_ONLY or bound.controls.no_cache:
-            await self._shelf.current()
             reason = Reason.WRITE_ONLY if bound.mode is Mode.WRITE_ONLY else Reason.NO_CACHE
             return _Look(mark, None, Freshness.EXPIRED, reason, Forward.REQUEST)
         entry = await self._shelf.get(bound.ask.key)

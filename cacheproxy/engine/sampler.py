@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cacheproxy.core.agreement import Agreement
 from cacheproxy.core.model import Answer
 from cacheproxy.core.spending import Spending
+from cacheproxy.core.words_only import is_words_only
 from cacheproxy.engine.asker import Asker
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.evidence import Candidate, Evidence
@@ -24,8 +25,8 @@ WAITING = 16
 """Samples that wait at most; one more is let go."""
 PATIENCE = 60.0
 """Seconds that one waits for a quiet moment."""
-PAUSE = 0.1
-"""Seconds between two looks for one."""
+PAUSE = 0.05
+"""Seconds between two looks for one, and before the first: until then the caller is being answered."""
 QUIET = 4
 """Requests running up to which the moment is quiet."""
 LETTERS = 4
@@ -46,6 +47,7 @@ class _Sample:
     bound: Bound
     candidate: Candidate
     since: float
+    era: int
 
 
 class Sampler:
@@ -66,27 +68,35 @@ class Sampler:
         self._draw = draw
         self._spending = Spending(sampling.calls, sampling.tokens)
         self._waiting: deque[_Sample] = deque()
-        self._working = False
+        self._worker: object | None = None
 
     def __repr__(self) -> str:
-        return f"<Sampler {len(self._waiting)} waiting{', at work' if self._working else ''} {self._spending!r}>"
+        return f"<Sampler {len(self._waiting)} waiting{', at work' if self._worker else ''} {self._spending!r}>"
 
     def offer(self, bound: Bound, candidate: Candidate) -> None:
         """`candidate` is being served to `bound`. A share of those is looked at; of those that were asked in the same
         words, only where it may make a witness. `bound.asked`: what an answer is learnt with."""
         if bound.controls.only_if_cached or self._draw() >= self._share:
             return
-        if not candidate.counts and (self._promotion is None or not self._promotion.wants(bound.ask, candidate.entry)):
+        if not candidate.counts and not self._may_witness(bound, candidate):
             return
         if len(self._waiting) >= WAITING:
             self._skip()
             return
-        self._waiting.append(_Sample(bound, candidate, self._clock.monotonic()))
-        if not self._working:
-            self._working = self._fill.offer(self._work(), self._rest)
+        self._waiting.append(_Sample(bound, candidate, self._clock.monotonic(), self._evidence.era))
+        if self._worker is None:
+            self._worker = worker = object()
+            if not self._fill.offer(self._work(), lambda: self._rest(worker)):
+                self._worker = None
 
-    def _rest(self) -> None:
-        self._working = False
+    def _may_witness(self, bound: Bound, candidate: Candidate) -> bool:
+        entry = candidate.entry
+        wanted = self._promotion is not None and self._promotion.wants(bound.ask, entry)
+        return wanted and is_words_only(entry.answer, entry.endpoint)
+
+    def _rest(self, worker: object) -> None:
+        if self._worker is worker:  # it was cancelled, or failed
+            self._worker = None
 
     def _skip(self) -> None:
         self._journal.count("semantic_samples", "skipped")
@@ -95,20 +105,30 @@ class Sampler:
         """One after the other, until none waits."""
         while self._waiting:
             sample = self._waiting[0]
-            busy = self._running() > QUIET
-            if busy and self._clock.monotonic() - sample.since < PATIENCE:
+            busy, waited = self._running() > QUIET, self._clock.monotonic() - sample.since
+            if waited < PAUSE or (busy and waited < PATIENCE):
                 await asyncio.sleep(PAUSE)
                 continue
             self._waiting.popleft()
-            if busy or not self._spending.begin(self._clock.now()):
+            if not sample.candidate.counts and await self._stands(sample):
+                continue
+            outdated = sample.candidate.counts and sample.era != self._evidence.era
+            if busy or outdated or not self._spending.begin(self._clock.now()):
                 self._skip()
             else:
                 await self._look(sample.bound, sample.candidate)
+        self._worker = None
+
+    async def _stands(self, sample: _Sample) -> bool:
+        """Whether there are witnesses enough by now."""
+        promotion = self._promotion
+        return promotion is not None and await promotion.stands(sample.bound.ask, sample.candidate.entry)
 
     async def _look(self, bound: Bound, candidate: Candidate) -> None:
-        answer = await self._asked(bound, keep=True)
+        # What is kept under the key of a witnessed answer takes its place, and begins with no witness.
+        answer = await self._asked(bound, keep=candidate.counts)
         verdict = Agreement.UNKNOWN if answer is None else await self._compared(bound, candidate, answer)
-        await self._evidence.conclude(bound.asked, candidate, bound.ask.credential, verdict)
+        await self._evidence.conclude(bound.asked, candidate, answer, bound.ask.credential, verdict)
 
     async def _compared(self, bound: Bound, candidate: Candidate, answer: Answer) -> Agreement:
         entry = candidate.entry

@@ -18,9 +18,10 @@ from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.feedback import Feedback
-from cacheproxy.engine.nearly import BELOW_THRESHOLD, PADDED, PENDING, UNLIKE, NearMisses
+from cacheproxy.engine.nearly import BELOW_THRESHOLD, PADDED, PENDING, UNLIKE, VERIFIER, NearMisses
 from cacheproxy.engine.promotion import Promotion, is_smuggled
 from cacheproxy.engine.shelf import Mark, Shelf
+from cacheproxy.engine.verdict import Finding, Hearing, Verdicts
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock, Journal
 
@@ -53,7 +54,7 @@ class Scrutiny:
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, shelf: Shelf, journal: Journal, clock: Clock, guards: frozenset[Guard], feedback: Feedback | None,
-        promotion: Promotion | None, near_misses: NearMisses | None,
+        promotion: Promotion | None, near_misses: NearMisses | None, verdicts: Verdicts | None, verifies: bool,
     ) -> None:  # fmt: skip
         self._shelf = shelf
         self._journal = journal
@@ -62,6 +63,8 @@ class Scrutiny:
         self._feedback = feedback
         self._promotion = promotion
         self._near_misses = near_misses
+        self._verdicts = verdicts
+        self._verifies = verifies
 
     async def look(self, bound: Bound, asked: Asked, near: Sequence[Near], threshold: float) -> Findings:
         """The first of `near` that passes, if there is one."""
@@ -71,6 +74,7 @@ class Scrutiny:
         if isinstance(barred, Trouble):
             findings.reason = Reason.SEMANTIC_TROUBLE
             return findings
+        hearing = self._hearing(bound, asked)
         for candidate in passing:
             if key.entry_id(candidate.key) in barred:
                 self._missed(asked, candidate, threshold, "barred")
@@ -81,11 +85,31 @@ class Scrutiny:
             if entry is None:
                 findings.gone.append(candidate.key)
             elif isinstance(entry, Entry) and self._serves(bound, entry):
+                if hearing is not None and not await self._is_verified(hearing, asked, candidate, threshold, findings):
+                    continue
                 if await self._may_share(bound, asked, candidate, entry, threshold, findings):
                     similarity = candidate.similarity or 0.0
                     findings.like = Like(entry, mark, similarity, threshold, candidate.text)
                     return findings
         return findings
+
+    def _hearing(self, bound: Bound, asked: Asked) -> Hearing | None:
+        told = bound.settled.verifier
+        if self._verdicts is None or not (self._verifies if told is None else told):
+            return None
+        return self._verdicts.hearing(bound, asked.text)
+
+    async def _is_verified(
+        self, hearing: Hearing, asked: Asked, candidate: Near, threshold: float, findings: Findings
+    ) -> bool:  # fmt: skip
+        """Whether a second opinion holds it for the same question. May take long: whoever serves it looks again whether
+        it still stands."""
+        finding = await hearing.agrees(candidate.text, candidate.similarity or 0.0)
+        if finding is Finding.AGREED:
+            return True
+        self._missed(asked, candidate, threshold, VERIFIER)
+        findings.reason = Reason.SEMANTIC_TROUBLE if finding is Finding.TROUBLE else Reason.UNVERIFIED
+        return False
 
     def _passing(self, asked: Asked, near: Sequence[Near], threshold: float, findings: Findings) -> list[Near]:
         """Those that are near enough and to which no guard objects."""

@@ -15,6 +15,7 @@ from cacheproxy.core.words_only import is_words_only
 from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.bound import Bound
+from cacheproxy.engine.breaker import FAULT, Faults
 from cacheproxy.engine.evidence import Candidate, Evidence
 from cacheproxy.engine.fill import Fill
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
@@ -83,6 +84,7 @@ class Semantic:
         self._journal = journal
         self._clock = clock
         self._matching = matching
+        self._faults = Faults("answers by meaning")
 
     def __repr__(self) -> str:
         return f"<Semantic {self._matching.reach.value} {self._meaning.index!r}>"
@@ -105,8 +107,13 @@ class Semantic:
         return max(base, bound.controls.semantic or 0.0)
 
     async def look(self, bound: Bound, stages: Stages) -> Heard:
-        """The answer to a like question, if one may be served."""
-        heard = await self._look(bound, stages)
+        """The answer to a like question, if one may be served. Never raises: a fault of ours on the way is trouble."""
+        try:
+            heard = await self._look(bound, stages)
+        except Exception as error:  # noqa: BLE001 - no answer is lost for want of a better one
+            self._faults.tell(error)
+            self._journal.add("trouble", 1, "semantic", FAULT)
+            heard = Heard(Reason.SEMANTIC_TROUBLE)
         self._journal.count("semantic_looks", "found" if heard.like is not None else heard.reason.word)
         return heard
 

@@ -52,26 +52,20 @@ class Shelf:
         """The entry of `key`; why that cannot be told; None if there is none."""
         return await self._store.get(key)
 
-    async def current(self) -> None:
-        """Know the removals that were acknowledged so far, if that can be told now: what is asked for from then on may
-        be stored though the last removal was on another replica."""
-        try:
-            await self._epochs.current()
-        except Trouble:
-            return
-
     async def holds(self, mark: Mark, *entries: Entry) -> bool:
         """Whether `entries`, looked up since `mark`, may still be served, now."""
-        if self._clock.monotonic() - mark.at < self._epochs.lease:
-            return True
-        asked = self._clock.monotonic()
-        try:
-            await self._epochs.current()
-        except Trouble:
-            return False
-        if self._epochs.lease and self._clock.monotonic() - asked >= self._epochs.lease:
-            return False  # what it told may be as old as that
-        return all(self._removals.stands(entry, mark.settled) for entry in entries)
+        if lease := self._epochs.lease:
+            asked = self._clock.monotonic()
+            if asked - mark.at < lease:
+                return True
+            try:
+                await self._epochs.current()
+            except Trouble:
+                return False
+            if self._clock.monotonic() - asked >= lease:
+                return False  # what it told may be as old as that
+        removals = self._removals
+        return removals.epoch == mark.settled or all(removals.stands(entry, mark.settled) for entry in entries)
 
     async def put(self, entry: Entry, epoch: int, arrived: float) -> Reason | None:
         """Keep `entry`, whose request came at this epoch and time; or why not."""

@@ -54,6 +54,8 @@ class Truth:
         self._verdicts = dict.fromkeys(Agreement, 0)
         self._steps = 0
         self._tightened = 0
+        self.era = 0
+        """How often the thresholds have moved: what was served before tells nothing of those of now."""
         self._known: tuple[tuple[int, int], Estimate] | None = None
 
     def __repr__(self) -> str:
@@ -117,6 +119,7 @@ class Truth:
     def _tighten(self, wrong: int, of: int) -> None:
         self._steps += 1
         self._tightened += 1
+        self.era += 1
         self._tally.clear()
         self._journal.count("semantic_tightened", "up")
         log.warning(
@@ -126,6 +129,7 @@ class Truth:
 
     def _loosen(self, wrong: int, of: int) -> None:
         self._steps -= 1
+        self.era += 1
         self._tally.clear()
         self._journal.count("semantic_tightened", "down")
         log.info(

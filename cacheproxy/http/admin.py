@@ -1,47 +1,48 @@
-"""The admin listener: health and metrics open, the rest behind the token as soon as one is set.
+"""The admin listener: its calls, put together. Who may use them is said in door.py, what they are in calls.py."""
 
-Without a token it listens on loopback only, and then it answers only requests that a browser did not make for
-another site: a foreign `Origin`, or a `Host` that is no loopback name, is refused.
-"""
-
-import hmac
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
-from cacheproxy.core.hosts import is_loopback
+from cacheproxy import __version__
+from cacheproxy.engine.catalogue import Catalogue
 from cacheproxy.engine.families import Families
 from cacheproxy.engine.feedback import Feedback
 from cacheproxy.engine.knowledge import Knowledge
+from cacheproxy.engine.lookup import Lookup
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import feedback, knowledge, prefixes, purges
+from cacheproxy.http import calls, entries, feedback, knowledge, lookup, prefixes, purges
+from cacheproxy.http.audit import Audit
+from cacheproxy.http.door import Door, Handler
 from cacheproxy.http.replies import error_reply, json_reply
-from cacheproxy.ports import Book
+from cacheproxy.http.tokens import Tokens
+from cacheproxy.ports import Book, Clock
 
 log = logging.getLogger("cacheproxy.http")
 
-_OPEN = ("/livez", "/readyz", "/metrics")
-_PAGES = {
+PAGES = {
     "/": ("index.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "request_too_large", 415: "unsupported_encoding"}
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What the admin listener serves from: counters, the redacted configuration, readiness, the ways to drain, to
-    purge and to tell of new versions, and what is known of prompts."""
+    purge, to tell of new versions and to judge answers, what is stored, and what is known of prompts.
+
+    `texts`: words of answers and earlier questions may be shown; `body_bytes`: of a body, at most; `close`: lets go of
+    what is the desk's own.
+    """
 
     book: Book
     config: dict[str, Any]
@@ -51,11 +52,81 @@ class Desk:
     knowledge: Knowledge
     feedback: Feedback
     families: Families
-    token: str | None
+    catalogue: Catalogue
+    lookup: Lookup
+    clock: Clock
+    tokens: Tokens
+    audit: Audit
+    texts: bool
+    body_bytes: int
+    close: Callable[[], Awaitable[None]]
 
 
 def application(desk: Desk) -> web.Application:
     """The admin application."""
+
+    async def page(request: web.Request) -> web.Response:
+        name, kind = PAGES[request.path]
+        body = resources.files("cacheproxy.http").joinpath("dashboard", name).read_bytes()
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    async def cleanup(_: web.Application) -> None:
+        await desk.close()
+
+    door = Door(desk.tokens, desk.audit)
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await door.pass_through(request, handler)
+
+    app = web.Application(middlewares=[guarded, _errors], client_max_size=desk.body_bytes)
+    app.router.add_routes([
+        *_state(desk),
+        *purges.routes(desk.purge),
+        *entries.routes(desk.catalogue, desk.clock, texts=desk.texts),
+        *lookup.routes(desk.lookup, texts=desk.texts),
+        *knowledge.routes(desk.knowledge),
+        *feedback.routes(desk.feedback),
+        *prefixes.routes(desk.families),
+        *(web.get(path, page) for path in PAGES),
+    ])  # fmt: skip
+    app.on_cleanup.append(cleanup)
+    return app
+
+
+class _Connection(RequestHandler):
+    """aiohttp's connection, with its own refusals in our form; they repeat nothing of what was sent."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        del message
+        if request.writer.output_size > 0:
+            log.error("an admin answer failed inside the proxy: %s", place_of(exc) if exc is not None else "?")
+            raise ConnectionError("an answer has begun; another cannot follow in it")
+        reply = error_reply(status, _CODES.get(status, "invalid_request"), "The HTTP message could not be parsed.")
+        reply.headers["Cache-Control"] = "private, no-store"
+        reply.force_close()
+        return reply
+
+    def log_exception(self, *_: Any, exc_info: BaseException, **__: Any) -> None:
+        """The rest of a body that cannot be read is no fault of ours."""
+        level = logging.DEBUG if isinstance(exc_info, web.RequestPayloadError) else logging.ERROR
+        log.log(level, "an admin connection failed: %s", place_of(exc_info))
+
+
+def connections(server: web.Server | None) -> Callable[[], RequestHandler]:
+    """Makes the connections of a started runner's server."""
+    if server is None:
+        raise AssertionError("the runner has not been started")
+    options: dict[str, Any] = server._kwargs  # noqa: SLF001 - aiohttp has no other way to its connections
+    return lambda: _Connection(server, loop=asyncio.get_running_loop(), **options)
+
+
+def _state(desk: Desk) -> list[web.AbstractRouteDef]:
+    """The calls that tell how the process is, and the one that ends it."""
 
     async def livez(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -75,76 +146,33 @@ def application(desk: Desk) -> web.Application:
     async def config(_: web.Request) -> web.Response:
         return json_reply(desk.config)
 
+    async def openapi(_: web.Request) -> web.Response:
+        return json_reply(calls.describe(__version__))
+
     async def drain(_: web.Request) -> web.Response:
         desk.drain()
         return json_reply({"draining": True}, 202)
 
-    async def page(request: web.Request) -> web.Response:
-        name, kind = _PAGES[request.path]
-        body = resources.files("cacheproxy.http").joinpath("dashboard", name).read_bytes()
-        return web.Response(body=body, content_type=kind, charset="utf-8")
-
-    app = web.Application(middlewares=[_door(desk.token), _errors])
-    app.router.add_get("/livez", livez)
-    app.router.add_get("/readyz", readyz)
-    app.router.add_get("/metrics", metrics)
-    app.router.add_get("/admin/stats", stats)
-    app.router.add_get("/admin/config", config)
-    app.router.add_post("/admin/drain", drain)
-    app.router.add_routes(purges.routes(desk.purge))
-    app.router.add_routes(knowledge.routes(desk.knowledge))
-    app.router.add_routes(feedback.routes(desk.feedback))
-    app.router.add_routes(prefixes.routes(desk.families))
-    for path in _PAGES:
-        app.router.add_get(path, page)
-    return app
-
-
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def _door(token: str | None) -> Any:
-    @web.middleware
-    async def door(request: web.Request, handler: _Handler) -> web.StreamResponse:
-        if request.path not in _OPEN:
-            refusal = _refused(request, token)
-            if refusal is not None:
-                return refusal
-        response = await handler(request)
-        response.headers["Cache-Control"] = "private, no-store"
-        response.headers["Content-Security-Policy"] = _POLICY
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        return response
-
-    return door
-
-
-def _refused(request: web.Request, token: str | None) -> web.Response | None:
-    if token is None:
-        return None if _is_local(request) else error_reply(403, "forbidden", "This page answers local requests only.")
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
-        return None
-    refusal = error_reply(401, "unauthorized", "Send the admin token: Authorization: Bearer <token>.")
-    refusal.headers["WWW-Authenticate"] = "Bearer"
-    return refusal
-
-
-def _is_local(request: web.Request) -> bool:
-    host = urlsplit(f"//{request.headers.get('Host', '')}")
-    origin = request.headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != host.netloc:
-        return False
-    return is_loopback(host.hostname or "")
+    return [
+        web.get("/livez", livez), web.get("/readyz", readyz), web.get("/metrics", metrics),
+        web.get("/admin/stats", stats), web.get("/admin/config", config), web.get("/admin/openapi.json", openapi),
+        web.post("/admin/drain", drain),
+    ]  # fmt: skip
 
 
 @web.middleware
-async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except web.HTTPException as error:
-        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status, "invalid_request")
-        return error_reply(error.status, code, error.reason)
+        reply = error_reply(error.status, _CODES.get(error.status, "invalid_request"), error.reason)
+        if "Allow" in error.headers:
+            reply.headers["Allow"] = error.headers["Allow"]
+        return reply
+    except web.RequestPayloadError:
+        reply = error_reply(400, "invalid_request", "The request body could not be read.")
+        reply.force_close()
+        return reply
     except Exception as error:  # noqa: BLE001 - whatever it is, the operator gets an answer of the same form
         log.error("an admin call failed inside the proxy: %s", place_of(error))
         return error_reply(500, "internal_error", "The proxy failed.")

@@ -57,7 +57,7 @@ def routes(known: Knowledge) -> Sequence[web.AbstractRouteDef]:
             return done
         return json_reply({"events": done} if _kind(request) == _SEVERAL else done[0])
 
-    return [web.put("/admin/kb/{name:.+}", put), web.get("/admin/kb", get), web.post("/admin/events", events)]
+    return [web.put("/admin/kb/{name:(?s:.+)}", put), web.get("/admin/kb", get), web.post("/admin/events", events)]
 
 
 def _read(body: bytes) -> Any:

@@ -3,6 +3,7 @@
 
 import asyncio
 import heapq
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,7 +18,10 @@ from cacheproxy.meaning.partition import Partition
 from cacheproxy.meaning.vectors import Floats, check_partition, checked, unit
 
 AT_ONCE = 50
-"""Rows that are filled in or removed in one turn of the loop."""
+"""Rows that are removed in one turn of the loop."""
+
+TURN = 0.001
+"""Seconds for which rows are filled in in one turn of the loop."""
 
 _SLACK = 1024
 
@@ -37,6 +41,11 @@ class Local:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    @property
+    def full(self) -> bool:
+        """Whether another row would have to take the place of the oldest."""
+        return len(self) >= self._most
 
     async def add(self, row: Row) -> None:
         self._add(row, checked(row, self._dim))
@@ -84,17 +93,18 @@ class Local:
         """Add rows that were written earlier than all that are here, youngest first, until it is full or there are no
         more; how many. A row that cannot be kept is left out. Leaves the loop free in between; searches find what is
         there already."""
-        filled = 0
-        for number, row in enumerate(rows, 1):
-            if len(self) >= self._most:
+        filled, began = 0, time.perf_counter()
+        for row in rows:
+            if self.full:
                 break
             if row.key not in self._places:
                 with suppress(Trouble):
                     self._add(row, checked(row, self._dim))
                     self._places.move_to_end(row.key, last=False)
                     filled += 1
-            if number % AT_ONCE == 0:
+            if time.perf_counter() - began > TURN:
                 await asyncio.sleep(0)
+                began = time.perf_counter()
         return filled
 
     def _add(self, row: Row, vector: Floats) -> None:

@@ -6,7 +6,6 @@ cleared of what was forgotten when that is the greater part.
 """
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 
@@ -26,22 +25,17 @@ _MOST_COUNTED = 2**_COUNT_BITS - 1
 _GENERATIONS = 2 ** (64 - _PLACE_BITS - _COUNT_BITS)
 _SLACK = 16
 
-
-class _List:
-    """Where one word occurs. `live`: how many of the rows are still there."""
-
-    __slots__ = ("live", "occurrences")
-
-    def __init__(self) -> None:
-        self.occurrences = array("Q")
-        self.live = 0
+_NUMBER = 8
+"""Bytes of an occurrence. They stand in a `bytearray`, which the interpreter's search for garbage passes over: with
+millions of words any other object would make that take seconds."""
 
 
 class Postings:
     """The words of the rows at places 0 to ``room - 1``."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, _List] = {}
+        self._lists: dict[str, bytearray] = {}
+        self._live: dict[str, int] = {}  # in how many rows that are still there
         self._generations: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self._lengths: NDArray[np.float32] = np.zeros(4, np.float32)
         self._rows = 0
@@ -58,13 +52,15 @@ class Postings:
             self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
         head = place | int(self._generations[place]) << (_PLACE_BITS + _COUNT_BITS)
         for word, count in Counter(words).items():
+            occurrence = (head | min(count, _MOST_COUNTED) << _PLACE_BITS).to_bytes(_NUMBER, "little")
             listed = self._lists.get(word)
             if listed is None:
-                listed = self._lists[word] = _List()
-            listed.occurrences.append(head | min(count, _MOST_COUNTED) << _PLACE_BITS)
-            listed.live += 1
-            if len(listed.occurrences) > 2 * listed.live + _SLACK:
-                self._clear(listed)
+                self._lists[word], self._live[word] = bytearray(occurrence), 1
+                continue
+            listed += occurrence
+            live = self._live[word] = self._live[word] + 1
+            if len(listed) > _NUMBER * (2 * live + _SLACK):
+                self._lists[word] = bytearray(self._standing(listed).astype("<u8").tobytes())
         self._lengths[place] = len(words)
         self._rows += 1
         self._total += len(words)
@@ -72,10 +68,9 @@ class Postings:
     def remove(self, place: int, words: Sequence[str]) -> None:
         """The row at `place`, which had these words, is gone."""
         for word in set(words):
-            listed = self._lists[word]
-            listed.live -= 1
-            if not listed.live:
-                del self._lists[word]
+            self._live[word] -= 1
+            if not self._live[word]:
+                del self._lists[word], self._live[word]
         self._generations[place] = (int(self._generations[place]) + 1) % _GENERATIONS
         self._rows -= 1
         self._total -= len(words)
@@ -84,28 +79,30 @@ class Postings:
         """Each row at a place is at ``to[place]`` now; where no row was the number does not matter."""
         live = int(self._rows)
         generations, lengths = np.zeros(max(4, live), np.uint64), np.zeros(max(4, live), np.float32)
-        for listed in self._lists.values():
+        for word, listed in self._lists.items():
             occurrences = self._standing(listed)
             places = to[_places(occurrences)]
             counts = occurrences >> np.uint64(_PLACE_BITS) & np.uint64(_MOST_COUNTED)
-            listed.occurrences = array("Q", (places.astype(np.uint64) | counts << np.uint64(_PLACE_BITS)).tobytes())
+            moved = places.astype(np.uint64) | counts << np.uint64(_PLACE_BITS)
+            self._lists[word] = bytearray(moved.astype("<u8").tobytes())
         there = to >= 0
         lengths[to[there]] = self._lengths[: len(to)][there]
         self._generations, self._lengths = generations, lengths
 
     def scores(self, asked: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Places of rows that have some of the words `asked`, and the score of each, above 0."""
-        lists = sorted((listed for word in asked if (listed := self._lists.get(word))), key=lambda each: each.live)
+        lists = sorted((live, word) for word in asked if (live := self._live.get(word)))
         mean = self._total / self._rows if self._rows else 1.0
         room, places, scores = MOST_VISITED, [], []
-        for listed in lists:
-            room -= len(listed.occurrences)
+        for live, word in lists:
+            listed = self._lists[word]
+            room -= len(listed) // _NUMBER
             if room < 0:
                 break
             occurrences = self._standing(listed)
             at = _places(occurrences)
             counts = (occurrences >> np.uint64(_PLACE_BITS) & np.uint64(_MOST_COUNTED)).astype(np.float32)
-            rarity = math.log1p((self._rows - listed.live + 0.5) / (listed.live + 0.5))
+            rarity = math.log1p((self._rows - live + 0.5) / (live + 0.5))
             places.append(at)
             scores.append(rarity * (K1 + 1) * counts / (counts + K1 * (1 - B + B * self._lengths[at] / mean)))
         if not places:
@@ -113,15 +110,12 @@ class Postings:
         found, where = np.unique(np.concatenate(places), return_inverse=True)
         return found, np.bincount(where, np.concatenate(scores)).astype(np.float32)
 
-    def _standing(self, listed: _List) -> NDArray[np.uint64]:
+    def _standing(self, listed: bytearray) -> NDArray[np.uint64]:
         """The occurrences in rows that are still there."""
-        occurrences = np.array(listed.occurrences, np.uint64)
+        occurrences = np.frombuffer(bytes(listed), "<u8").astype(np.uint64)
         stated = occurrences >> np.uint64(_PLACE_BITS + _COUNT_BITS)
         standing: NDArray[np.uint64] = occurrences[stated == self._generations[_places(occurrences)]]
         return standing
-
-    def _clear(self, listed: _List) -> None:
-        listed.occurrences = array("Q", self._standing(listed).tobytes())
 
 
 def _places(occurrences: NDArray[np.uint64]) -> NDArray[np.int64]:

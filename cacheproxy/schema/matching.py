@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, SecretStr
 
 from cacheproxy.core.likeness import DEFAULT, Guard
-from cacheproxy.core.rules import Reach
+from cacheproxy.core.rules import Opinion, Reach
 from cacheproxy.schema.kinds import Name, Patience, Size, read_duration, read_switch, read_url
 from cacheproxy.schema.model import Model
 
@@ -56,6 +56,19 @@ class MatchingSettings(Model):
         guard.value for guard in Guard if guard in DEFAULT
     )
     """What is looked at beside the similarity, any of which can say that two questions differ."""
+    verifier: Annotated[Opinion, BeforeValidator(read_switch)] = Opinion.CLASSIFIER
+    """What gives a second opinion on a like question to which no guard objects. `off`; `classifier`: a small one that
+    comes with the proxy; `cross-encoder`: the model `semantic.verifier_model`; `judge`: in doubt, the backend's own
+    model."""
+    verifier_model: Name | None = None
+    """A cross-encoder or a model for natural language inference: a name on the Hugging Face hub, or a directory."""
+    verifier_least: float | None = Field(default=None, ge=0, le=1)
+    """The probability from which on two questions are the same. If nothing is said 0.15 for the classifier, 0.5 for a
+    model."""
+    verifier_certain: float = Field(default=0.97, ge=0.5, le=1)
+    """Below this similarity the judge is always asked, unless the classifier holds the questions for different."""
+    verifier_timeout: Patience | None = None
+    """How long a second opinion may delay a request. If nothing is said 250 ms, 2 s for the judge."""
     candidates: int = Field(default=16, ge=1, le=100)
     """How many near questions are looked at."""
     keywords: float = Field(default=1, ge=0, le=1000)

@@ -34,6 +34,8 @@ class SettleSettings(Model):
     """The similarity from which on the semantic layer may answer them."""
     keywords: float | None = Field(default=None, ge=0, le=1000)
     """How much their words count in the order of candidates (as `semantic.keywords`)."""
+    verifier: Switch | None = None
+    """Whether a second opinion is asked for (as `semantic.verifier`; the classifier's where that is off)."""
     kb: Names = ()
     """Knowledge bases that their answers depend on."""
     tags: Names = ()

@@ -50,6 +50,19 @@ class AdminSettings(Model):
     """Port of the admin listener; 0 takes a free one."""
     token: Annotated[SecretStr | None, Field(min_length=8)] = None
     """Bearer token for `/admin/*` and the page."""
+    read_token: Annotated[SecretStr | None, Field(min_length=8)] = None
+    """Bearer token that may only read: `GET`, and `POST /admin/lookup`."""
+    token_file: str | None = None
+    """A file with tokens like `admin.token`: one, or while they are exchanged two, a line each. Read anew when it
+    changes."""
+    read_token_file: str | None = None
+    """The same for tokens like `admin.read_token`."""
+    show_answers: bool = True
+    """Whether the admin API shows words of answers and of questions that were asked before."""
+    audit_file: str | None = None
+    """A file (JSON lines, mode 0600) of what admin calls changed: who, what, how many. The log says the same."""
+    audit_bytes: Size = 64 * 2**20
+    """Size at which `admin.audit_file` becomes `<name>.1`, in place of the one before."""
 
 
 def _read_key(value: Any) -> Any:

@@ -28,6 +28,7 @@ class Lane(Generic[Question, Result]):
         self._most = most
         self._waiting: dict[asyncio.Future[Result], Question] = {}
         self._trips: set[asyncio.Task[None]] = set()
+        self._faults: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<Lane {len(self._waiting)} waiting, {len(self._trips)} under way>"
@@ -74,8 +75,9 @@ class Lane(Generic[Question, Result]):
         self._trips.discard(task)
         if task.cancelled():
             return
-        if (fault := task.exception()) is not None:
-            log.error("a round trip failed: %s", place_of(fault))
+        if (fault := task.exception()) is not None and (place := place_of(fault)) not in self._faults:
+            self._faults.add(place)  # one line for each place, however often it fails there
+            log.error("a round trip failed: %s", place)
         self._set_off()
 
     async def close(self) -> None:

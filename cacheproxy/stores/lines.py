@@ -5,9 +5,11 @@ place of the one that was that before.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from queue import Full, Queue
 
@@ -71,15 +73,17 @@ class Lines:
         self._leave()
 
     def _append(self, line: bytes) -> None:
-        if self._file is not None and self._size and self._size + len(line) > self._most:
+        file = self._open() if self._file is None else self._file
+        if self._size and self._size + len(line) > self._most:
             self._leave()
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        if self._file is None:
-            self._open()
-        if self._file is not None:
-            self._size += os.write(self._file, line)
+            file = self._open()
+        if os.write(file, line) < len(line):
+            os.ftruncate(file, self._size)  # no line is left in part
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += len(line)
 
-    def _open(self) -> None:
+    def _open(self) -> int:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(file, 0o600)
@@ -88,6 +92,7 @@ class Lines:
             os.close(file)
             raise
         self._file = file
+        return file
 
     def _fail(self, error: OSError) -> None:
         self.dropped += 1
@@ -97,6 +102,7 @@ class Lines:
         self._failing = True
 
     def _leave(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                os.close(file)

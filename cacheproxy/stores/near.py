@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Removals, Selector
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Clock, Kept, Stocked
+from cacheproxy.ports import Clock, Kept, Page, Stocked
 
 LARGEST_SHARE = 4
 """A copy larger than this fraction (one over it) of the capacity is not kept: it would empty the rest."""
@@ -76,6 +76,9 @@ class Near:
             for key in meant:
                 self._copies.pop(key, None)
         return meant
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        return await self._far.browse(selector, now, cursor, most, whole=whole)
 
     async def sweep(self, now: float) -> int:
         self._copies.expire()

@@ -9,12 +9,13 @@ import asyncio
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Removals, Selector
-from cacheproxy.ports import Clock, Kept
+from cacheproxy.ports import Clock, Kept, Listed, Page
 from cacheproxy.stores.lane import Lane
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_epochs import RedisEpochs
@@ -131,6 +132,23 @@ class RedisStore:
                 for name in keys:
                     await self._outdate(name, now)
         return meant
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        """As a scan comes by them: a page may have more than `most`."""
+        await self._epochs.current()  # whose generation counts, and where a cluster's nodes are
+        names, goes_on = self._scan.names_of(selector.entry_ids), ""
+        if not selector.entry_ids:
+            names, goes_on = await self._scan.page(cursor, most)
+        listed = await self._scan.listed(names, self._epochs.generation)
+        rows = [Listed(entry, size) for entry, size in listed if selector.means(entry, now)]
+        if whole:
+            rows = [row for listed in rows if (row := await self._whole(listed)) is not None]
+        return Page(rows, goes_on)
+
+    async def _whole(self, listed: Listed) -> Listed | None:
+        name = listed.entry.key
+        entry = await self._entry(name, await self._calls.value(self._keys.entry(name)))
+        return replace(listed, entry=entry) if entry is not None else None
 
     async def _outdate(self, name: bytes, now: float) -> None:
         """End the lifetime of an entry, unless it is replaced meanwhile."""

@@ -9,7 +9,7 @@ import logging
 
 from redis.exceptions import RedisError
 
-from cacheproxy.errors import Trouble
+from cacheproxy.errors import Trouble, place_of
 from cacheproxy.stores.redis_epochs import RedisEpochs
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link
@@ -30,6 +30,7 @@ class Listener:
         self._keys = keys
         self._epochs = epochs
         self._task: asyncio.Task[None] | None = None
+        self._faults: set[str] = set()
         self.listening = False
 
     def start(self) -> None:
@@ -42,6 +43,10 @@ class Listener:
                 await self._listen()
             except (Trouble, RedisError, OSError, TimeoutError) as error:
                 log.debug("not listening for removals: %s", type(error).__name__)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end it for ever
+                if (place := place_of(error)) not in self._faults:
+                    self._faults.add(place)
+                    log.error("a fault in listening for removals: %s", place)
             self.listening = False
             await asyncio.sleep(PAUSE)
 

@@ -154,4 +154,6 @@ def _of_text(error: Exception) -> Kind | None:
     text = str(error)
     if text.startswith("max number of clients"):
         return Kind.REFUSED
+    if text.startswith("ACL failure in script"):
+        return Kind.NOPERM
     return _WORDS.get(text.partition(" ")[0])

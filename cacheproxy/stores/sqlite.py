@@ -17,7 +17,9 @@ from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Kept
+from cacheproxy.ports import Kept, Page
+from cacheproxy.stores import pages
+from cacheproxy.stores.sqlite_browse import Look, look_up, overlaid
 from cacheproxy.stores.sqlite_file import ONE_ROWS_FAULT, begin_anew, drop_oldest, is_damage, open_file, roll_back
 from cacheproxy.stores.sqlite_rows import Row, free_expired, meant, outdated, row_of, short
 from cacheproxy.stores.way import Way, Work
@@ -64,8 +66,6 @@ class Sqlite:
     def __repr__(self) -> str:
         return f"<Sqlite {self._path.name} {len(self._sizes)} entries {self._bytes} bytes>"
 
-    # --- the event loop's side ---------------------------------------------------------------------------------
-
     async def get(self, key: bytes) -> Entry | None:
         for place in (place for place in (self._pending, self._writing) if key in place):
             return place[key]
@@ -87,7 +87,7 @@ class Sqlite:
             self._pending_bytes -= replaced.size if replaced else 0
             if entry.size > min(self._capacity, self._pending_limit - self._pending_bytes):
                 self.dropped += 1
-                if self._may_have(entry.key):
+                if not self._indexed or entry.key in self._writing or short(entry.key) in self._sizes:
                     # The older answer of this key must not outlive the newer one that cannot be kept.
                     self._pending[entry.key] = None
             else:
@@ -100,9 +100,6 @@ class Sqlite:
     def _work(self) -> Work:
         """What waits, what is being written, and the oldest read."""
         return self._pending or self._orders or None, self._writing or None, next(iter(self._reading), None)
-
-    def _may_have(self, key: bytes) -> bool:
-        return not self._indexed or key in self._writing or short(key) in self._sizes
 
     async def sweep(self, now: float) -> int:
         """Ask the writer to free what expired; how many entries went since the last call."""
@@ -122,6 +119,13 @@ class Sqlite:
         self._way.watch()
         return await asyncio.wrap_future(done)
 
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        look = Look(selector, now, pages.place(cursor), most, whole)
+        pending, writing = self._pending, self._writing  # in this order: what is pending may be being written next
+        waiting = {**writing, **pending}
+        found = await asyncio.to_thread(look_up, self._path, look)
+        return overlaid(look, found, {**waiting, **self._pending})
+
     def census(self) -> Census:
         return Census(len(self._sizes), self._bytes)
 
@@ -138,8 +142,6 @@ class Sqlite:
             self._reader[1].close()
         self._reader = None
 
-    # --- the reader thread -------------------------------------------------------------------------------------
-
     def _read(self, key: bytes) -> Entry | None:
         generation = self._generation
         try:
@@ -155,8 +157,6 @@ class Sqlite:
                     self._condition.notify()
             raise Trouble(f"reading {self._path.name}: {error}") from error
         return codec.decode(row[0], key) if row else None
-
-    # --- the writer thread -------------------------------------------------------------------------------------
 
     def _write_loop(self) -> None:
         self._step(self._index)

@@ -3,7 +3,8 @@
 from cacheproxy.core.model import Census, Entry
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Kept, Stocked
+from cacheproxy.ports import Kept, Page, Stocked
+from cacheproxy.stores import pages
 from cacheproxy.stores.memory import Memory
 
 
@@ -49,6 +50,13 @@ class Tiered:
             self._reading.clear()
             front = await self._front.remove(selector, removal, now)
         return meant | front
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        """Both list by key: one list of the two, as far as both have come."""
+        tiers = (self._back, self._front)
+        found = [await tier.browse(selector, now, cursor, most, whole=whole) for tier in tiers]
+        end = min((pages.place(page.cursor) for page in found if page.cursor), default=None)
+        return pages.page((row for page in found for row in page.rows), end, most)
 
     async def sweep(self, now: float) -> int:
         return await self._front.sweep(now) + await self._back.sweep(now)

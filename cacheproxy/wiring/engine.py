@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from cacheproxy.core.affinity import Policy
 from cacheproxy.core.prefix import NONCES
+from cacheproxy.core.rules import Opinion
 from cacheproxy.engine.asker import Asker
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
@@ -47,6 +48,7 @@ class Engine:
     savings: Savings
     families: Families
     hints: Hints
+    semantic: Semantic | None
 
     def rekey(self, secret: bytes) -> None:
         """From now on keys are made with `secret`."""
@@ -76,6 +78,8 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         scrutiny = Scrutiny(
             shelf=shelf, journal=journal, clock=clock, guards=matching.guards, feedback=feedback,
             promotion=trust.promotion, near_misses=trust.near_misses,
+            verdicts=trust.opinions.verdicts(backend, authority),
+            verifies=settings.semantic.verifier is not Opinion.OFF,
         )  # fmt: skip
         semantic = Semantic(
             binder=binder, meaning=meaning, scrutiny=scrutiny, truth=trust.truth, evidence=trust.evidence, fill=fill,
@@ -110,7 +114,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         semantic=semantic, sampler=sampler, batch=batch, variants=variants, clock=clock,
         lasting=terms.lasting(settings),
     )  # fmt: skip
-    return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints)
+    return Engine(pipeline, binder, voice, budget, fill, refresher, savings, families, hints, semantic)
 
 
 def _sender(settings: Settings, backend: Backend, hints: Hints) -> Sender:

@@ -77,6 +77,8 @@ class House:
         if self.layer is not None:
             if survey is not None:
                 self.layer.learn(survey)
+            if self.trust is not None:
+                self.trust.opinions.start()
             await self.layer.start()
 
     async def sweep(self) -> None:

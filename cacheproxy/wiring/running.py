@@ -11,6 +11,7 @@ from aiohttp import web
 from cacheproxy.http import admin, listen
 from cacheproxy.http.deadlines import Deadlines
 from cacheproxy.schema import Settings
+from cacheproxy.wiring.desk import desk
 from cacheproxy.wiring.house import House
 
 log = logging.getLogger("cacheproxy")
@@ -42,22 +43,13 @@ class Running:
         limits = settings.limits
         deadlines = Deadlines(limits.header_timeout, limits.body_timeout, limits.write_timeout)
         self._server = listen.server(house.proxy, limits.keepalive_timeout, deadlines, house.telemetry)
-        desk = admin.Desk(
-            book=house.telemetry,
-            config=redacted(settings),
-            ready=lambda: not house.proxy.draining,
-            drain=self._stop.set,
-            purge=house.purge,
-            knowledge=house.knowledge,
-            feedback=house.feedback,
-            families=house.engine.families,
-            token=settings.admin.token.get_secret_value() if settings.admin.token else None,
-        )
-        self._admin = web.AppRunner(admin.application(desk), access_log=None)
+        self._admin = web.AppRunner(admin.application(desk(house, redacted(settings), self._stop.set)), access_log=None)
         await self._admin.setup()
         front = await listen.bind(self._server, settings.listen.host, settings.listen.port, "proxy")
         self._listeners.append(front)
-        back = await listen.bind(self._admin.server, settings.admin.host, settings.admin.port, "admin page")
+        back = await listen.bind(
+            admin.connections(self._admin.server), settings.admin.host, settings.admin.port, "admin page"
+        )
         self._listeners.append(back)
         await house.meet()
         await listen.serve(front, "proxy")

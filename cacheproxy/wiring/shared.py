@@ -10,7 +10,7 @@ from cacheproxy.core.removal import Removals
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.engine.guard import GuardedEpochs, GuardedStore
 from cacheproxy.engine.witnesses import Witnesses
-from cacheproxy.errors import ConfigurationError, Trouble
+from cacheproxy.errors import ConfigurationError, Trouble, place_of
 from cacheproxy.ports import Clock, Quarantine, Registry, Stocked
 from cacheproxy.schema import Settings
 from cacheproxy.stores.near import Near
@@ -72,8 +72,9 @@ class Shared:
             async with asyncio.timeout(MEETING):
                 await self._epochs.current()
                 survey = await self.link.survey()
-        except (Trouble, TimeoutError) as error:
-            why = str(error) or "no answer"
+        except Exception as error:  # noqa: BLE001 - whatever it is, a proxy starts without Redis
+            told = isinstance(error, Trouble | TimeoutError)
+            why = (str(error) or "no answer") if told else place_of(error)
             log.warning("%s: %s; answers come from the backend until it works", self.target.shown, why)
             return None
         log.info("answers are shared through %s (%s %s)", self.target.shown, survey.server, survey.version)

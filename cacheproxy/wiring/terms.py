@@ -64,7 +64,8 @@ def _rule(row: RuleSettings) -> Rule:
         ),
         Settled(
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
-            keywords=told.keywords, priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
+            keywords=told.keywords, verifier=told.verifier,
+            priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
             variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
         ),
     )  # fmt: skip

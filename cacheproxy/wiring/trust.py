@@ -21,6 +21,7 @@ from cacheproxy.stores.quarantine import MemoryQuarantine
 from cacheproxy.stores.quarantine_file import FileQuarantine
 from cacheproxy.stores.witnesses import LocalWitnesses
 from cacheproxy.telemetry import Telemetry
+from cacheproxy.wiring.opinions import Opinions
 from cacheproxy.wiring.storage import Storage
 
 QUARANTINE_FILE = "quarantine.sqlite3"
@@ -52,6 +53,7 @@ class Trust:
     near_misses: NearMisses | None
     lines: Lines | None
     sampling: Sampling
+    opinions: Opinions
     running: Callable[[], int]
 
     def rekey(self, secret: bytes) -> None:
@@ -61,6 +63,7 @@ class Trust:
 
     async def close(self) -> None:
         """Let go."""
+        await self.opinions.close()
         await self.witnesses.close()
         if self.lines is not None:
             await self.lines.close()
@@ -85,8 +88,9 @@ def trust(  # noqa: PLR0913 - its parts, by name
     truth = Truth(telemetry, clock, told.max_error or USUAL_ERROR, told.threshold)
     evidence = Evidence(Comparison(embedder), truth, promotion, near_misses)
     sampling = Sampling(told.sample, told.sample_calls, told.sample_tokens)
+    opinions = Opinions(settings, telemetry)
     _publish(truth, telemetry)
-    return Trust(truth, evidence, promotion, witnesses, near_misses, lines, sampling, running)
+    return Trust(truth, evidence, promotion, witnesses, near_misses, lines, sampling, opinions, running)
 
 
 def _publish(truth: Truth, telemetry: Telemetry) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cacheproxy.core.model import Entry
 from cacheproxy.core.removal import Removal, Selector
-from cacheproxy.ports import Kept
+from cacheproxy.ports import Kept, Page
 from cacheproxy.stores.redis import RedisStore
 from cacheproxy.stores.redis_keys import Keys
 from tests.parts.redis import Redis
@@ -46,6 +46,10 @@ class Shared:
 
     async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
         return await self.store.remove(selector, removal, now + self._zero)
+
+    async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
+        page = await self.store.browse(selector, now + self._zero, cursor, most, whole=whole)
+        return Page([replace(row, entry=self._moved(row.entry, -self._zero)) for row in page.rows], page.cursor)
 
     async def sweep(self, now: float) -> int:
         for server in self._servers:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from cacheproxy.core.key import entry_id
 from cacheproxy.core.model import Census
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.engine.guard import GuardedStore
-from cacheproxy.ports import Store
+from cacheproxy.ports import BadCursor, Store
 from cacheproxy.stores import redis
 from cacheproxy.stores.sqlite import Sqlite
 from cacheproxy.stores.tiered import Tiered
@@ -386,3 +387,87 @@ async def test_an_answer_with_many_long_labels_is_found_by_each(store):
         assert await store.remove(Selector(tags=frozenset({tag})), Removal.NONE, 2000.0) == {key_of(1)}
     assert await store.remove(Selector(tags=frozenset({tags[-1]})), Removal.HARD, 2000.0) == {key_of(1)}
     assert await store.get(key_of(1)) is None
+
+
+EVERYTHING = Selector(everything=True)
+
+
+class Listing:
+    """All pages of a list, from its beginning to its end."""
+
+    def __init__(self, store: Store, selector: Selector = EVERYTHING, most: int = 7) -> None:
+        self._store, self._selector, self._most = store, selector, most
+
+    async def read(self, *, whole: bool = False) -> list:
+        rows, cursor = [], ""
+        for _ in range(1000):
+            page = await self._store.browse(self._selector, 2000.0, cursor, self._most, whole=whole)
+            rows += page.rows
+            cursor = page.cursor
+            if not cursor:
+                return rows
+        raise AssertionError("a list without end")
+
+
+async def test_a_list_has_everything_that_is_there_page_by_page(store):
+    """At once, and after it has been written out; whole entries where they are asked for."""
+    wanted = [entry(number, 300 + number) for number in range(40)]
+    for one in wanted:
+        await store.put(one)
+    for _ in range(2):
+        rows = await Listing(store).read(whole=True)
+        assert sorted((row.entry for row in rows), key=lambda e: e.key) == sorted(wanted, key=lambda e: e.key)
+        assert all(row.bytes > 0 for row in rows)
+        assert {row.entry.key for row in await Listing(store, most=1000).read()} == {e.key for e in wanted}
+        await drained(store)
+
+
+async def test_a_list_of_those_that_are_meant(store):
+    for number in range(40):
+        await store.put(replace(entry(number), tags=("odd",) if number % 2 else (), model=f"m{number % 4}"))
+    odd = await Listing(store, Selector(tags=frozenset({"odd"}))).read()
+    assert {row.entry.key for row in odd} == {key_of(number) for number in range(1, 40, 2)}
+    both = await Listing(store, Selector(tags=frozenset({"odd"}), model="m3")).read()
+    assert {row.entry.key for row in both} == {key_of(number) for number in range(3, 40, 4)}
+    ids = Selector(entry_ids=frozenset({entry_id(key_of(5)), entry_id(key_of(6)), "0" * 32, "no id"}))
+    assert {row.entry.key for row in await Listing(store, ids).read(whole=True)} == {key_of(5), key_of(6)}
+
+
+async def test_an_empty_store_has_an_empty_list(store):
+    assert await Listing(store).read() == []
+
+
+async def test_a_list_shows_nothing_that_was_removed_and_what_is_there_now(store):
+    for number in range(20):
+        await store.put(entry(number))
+    await drained(store)
+    await store.put(entry(3, version=1))
+    await store.remove(Selector(entry_ids=frozenset({entry_id(key_of(4))})), Removal.HARD, 2000.0)
+    rows = {row.entry.key: row.entry for row in await Listing(store).read(whole=True)}
+    assert rows.keys() == {key_of(number) for number in range(20)} - {key_of(4)}
+    assert rows[key_of(3)] == entry(3, version=1)
+
+
+async def test_what_stays_is_listed_though_others_come_and_go_between_pages(store):
+    staying = [entry(number) for number in range(60)]
+    for one in staying:
+        await store.put(one)
+    seen, cursor, number = set(), "", 100
+    for _ in range(1000):
+        page = await store.browse(EVERYTHING, 2000.0, cursor, 5)
+        seen |= {row.entry.key for row in page.rows}
+        cursor, number = page.cursor, number + 3
+        if not cursor:
+            break
+        for more in range(number, number + 3):
+            await store.put(entry(more))
+        gone = Selector(entry_ids=frozenset({entry_id(key_of(number))}))
+        await store.remove(gone, Removal.HARD, 2000.0)
+    assert not cursor
+    assert {one.key for one in staying} <= seen
+
+
+@pytest.mark.parametrize("cursor", ["x", "zz" * 32, "AB" * 32, "-1", "/", "/-1", "/99999999999999999999999", "\u0661"])
+async def test_what_is_no_cursor_is_refused(store, cursor):
+    with pytest.raises(BadCursor):
+        await store.browse(EVERYTHING, 2000.0, cursor, 5)

@@ -88,8 +88,28 @@ def test_what_is_said_is_the_words_of_the_answer_alone():
     assert said(answer(document), Endpoint.CHAT) == "Hello."
     turns = [
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
-        {"type": "message", "content": [{"type": "output_text", "text": "Hel"}, {"type": "output_text", "text": "lo."}]},
+        {
+            "type": "message",
+            "content": [{"type": "output_text", "text": "Hel"}, {"type": "output_text", "text": "lo."}],
+        },
     ]
     assert said(answer({"output": turns}), Endpoint.RESPONSES) == "Hello."
     assert said(answer({"choices": []}), Endpoint.CHAT) == ""
     assert agreement.said(answer(completion("")), Endpoint.CHAT) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Press the red button, then 12 times the blue one.", set()),
+        ("Write to Help@Example.com.", {"help@example.com"}),
+        ("See https://a.example/x?y=1, or evil.example/login!", {"https://a.example/x?y=1", "evil.example/login"}),
+        ("[here](http://evil.example)", {"http://evil.example"}),
+        ("Call +49 (30) 123-45 67 now.", {"49301234567"}),
+        ("Pay to 1234 5678 9012.", {"123456789012"}),
+        ("It is 3.14, i.e. v1.2, e.g. in 2026.", set()),
+        ("www\uff0eevil\uff0eexample", {"www.evil.example"}),
+    ],
+)
+def test_where_a_text_sends_its_reader(text, found):
+    assert agreement.lures(text) == found

@@ -19,6 +19,7 @@ ASKED = "How do I reset my password?"
         ASKED + "\u200b\u2060",
         ASKED + "\U000e0041\U000e0042",
         ASKED + "!" * 40,
+        "How do I reset " + "a " * 10 + "password?",
         "How do I reset " + "my " * 20 + "password?",
     ],
 )

@@ -37,6 +37,7 @@ class Failing(MemoryQuarantine):
 
     async def _trouble(self) -> None:
         self.asked += 1
+        await asyncio.sleep(0)
         if self.hangs:
             await asyncio.Event().wait()
         if self.fails:

@@ -130,12 +130,6 @@ async def test_what_was_known_at_the_look_fells_nothing(shelf, shared, removals,
     assert await shelf.holds(mark, red())
 
 
-async def test_being_current_is_no_demand(shelf, shared):
-    shared.trouble = True
-    await shelf.current()
-    assert shared.asked == 1
-
-
 # --- Alone -----------------------------------------------------------------------------------------------------------
 
 

@@ -75,6 +75,7 @@ def test_too_many_wrong_ones_tighten_by_one_step_told_once(truth, notes, caplog)
     assert "3 of 8 samples, target 0.02" in caplog.text
     assert truth.summary()["samples"] == 0, "a step needs evidence of its own"
     assert truth.summary()["tightened"] == 0.01
+    assert truth.era == 1, "what was served before is not evidence for the next one"
 
 
 def test_each_step_has_its_own_evidence_up_to_the_highest_threshold(truth, notes, caplog):
@@ -119,7 +120,8 @@ def test_it_loosens_only_when_it_is_as_certain_that_it_may(truth, notes, caplog)
     feed(truth, AGREE)
     assert truth.tightened == 0.0
     feed(truth, *[AGREE] * WINDOW)
-    assert truth.threshold(0.92) == 0.92, "never below what the configuration says"
+    assert (truth.threshold(0.92), truth.tightened) == (0.92, 0.0), "never below what the configuration says"
+    assert moves(notes) == ["up", "up", "down", "down"]
 
 
 def test_what_had_to_be_tightened_again_is_loosened_later(truth):

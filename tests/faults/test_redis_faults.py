@@ -10,7 +10,7 @@ from cacheproxy.engine import breaker
 from tests.examples import OPERATIONS
 from tests.faults.load import Telling, ask, burst, caches, hits_back, is_alive, purge, reasons, troubles
 from tests.faults.ways import HOST, WAYS, Name, Way
-from tests.rig import Client, InProcess, until
+from tests.rig import Client, InProcess
 
 pytestmark = pytest.mark.redis
 
@@ -75,6 +75,17 @@ class Counted:
         return await self._store.put(entry, epoch)
 
 
+async def is_left_alone(client: Client, proxy: InProcess) -> None:
+    """Lookups are tried whether anybody asks or not; what is to be stored is tried only as it comes."""
+    guarded, number = proxy.house.store, 0
+    loop = asyncio.get_running_loop()
+    until_ = loop.time() + 10
+    while "open" not in (guarded.reads.state, guarded.writes.state):
+        assert loop.time() < until_, "never left alone"
+        await ask(client, f"to be stored {number}")
+        number += 1
+
+
 async def is_left_alone_unwaited(client: Client, store: Counted, way: Way, count: int) -> None:
     """What is left alone is not asked by those who are being served: only the trial that goes on beside them."""
     loop = asyncio.get_running_loop()
@@ -113,8 +124,7 @@ async def test_a_fault_costs_no_answer_and_passes(
         # Reading goes on; on a busy machine a look may be too late all the same, which costs some hits.
         assert COUNT // 4 < caches(answers)["HIT"] <= COUNT // 2
         part = "redis (write)"
-    guarded = proxy.house.store
-    await until(lambda: "open" in (guarded.reads.state, guarded.writes.state), what="being left alone")
+    await is_left_alone(client, proxy)
     await is_left_alone_unwaited(client, store, way, 40)
     counted = (await troubles(session, proxy))[part]
     assert counted

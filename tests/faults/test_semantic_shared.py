@@ -14,6 +14,7 @@ pytestmark = pytest.mark.redis
 
 ASKED = "How do I get a new password for my account?"
 LIKE = "How can I get a new password for my account?"
+SECOND = "How do I get a new password for this account?"
 MODEL, NAMESPACE, KNOWLEDGE = "org/gemma:latest", "v1.2 {x}", "v1.2%20%7Bx%7D"
 ODD = {"X_Cache_Namespace": "v1.2%20%7Bx%7D", "X_Cache_KB": KNOWLEDGE}
 
@@ -138,6 +139,24 @@ async def test_a_row_whose_payload_is_gone_is_passed_over(sharing_meaning, redis
     answer = await ask(other, LIKE, X_Cache_TTL="0")
     assert (answer.status, answer.cache, len(backend.seen)) == (200, "MISS", 2)
     await until(lambda: not [key for key in redis.cli("KEYS", "*") if b":v:" in key], what="the sweep of the row")
+
+
+async def test_behind_a_row_whose_payload_is_gone_the_next_neighbour_answers(sharing_meaning, redis, backend):
+    """B39: a ghost masks nothing."""
+    embedders = placed(), placed()
+    for embedder in embedders:
+        embedder.near(SECOND, 0.99)
+    proxies, [one, other] = await sharing_meaning(*embedders)
+    await ask(one, ASKED)
+    await learnt(proxies[0])
+    [payload] = [key for key in redis.cli("KEYS", "*") if b":e:" in key]
+    await ask(one, SECOND, X_Cache_Semantic="0.999")
+    await learnt(proxies[0])
+    assert (await ask(other, LIKE)).get("x-cache-similarity") == "0.9700", "the nearest, while it is there"
+    redis.cli("DEL", payload)
+    answer = await ask(other, LIKE)
+    assert (answer.cache, answer.get("x-cache-similarity"), len(backend.seen)) == ("HIT", "0.9603", 2)
+    await until(lambda: len([key for key in redis.cli("KEYS", "*") if b":v:" in key]) == 1, what="the sweep of the row")
 
 
 async def test_a_purge_takes_both_sides(sharing_meaning, redis, session):

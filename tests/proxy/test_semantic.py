@@ -58,6 +58,22 @@ async def test_a_like_question_has_the_stored_answer(semantic, client, backend):
     assert all(f"{stage};dur=" in stages for stage in ("embed", "search", "verify"))
 
 
+async def test_a_fault_of_ours_on_the_way_costs_a_miss_and_one_line(semantic, client, session, monkeypatch, caplog):
+    def fail(*_):
+        raise ZeroDivisionError("what is the password")
+
+    await ask(client, ASKED)
+    await learnt(semantic)
+    monkeypatch.setattr("cacheproxy.core.likeness.prepare", fail)
+    for _ in range(2):
+        answer = await ask(client, LIKE, X_Cache_TTL="0")
+        assert (answer.status, answer.cache) == (200, "MISS")
+    async with session.get(semantic.admin + "/admin/stats") as told:
+        assert (await told.json())["semantic_looks"]["semantic_trouble"] == 2
+    assert caplog.text.count("a fault in answers by meaning") == 1
+    assert "password" not in caplog.text
+
+
 async def test_looks_and_what_came_of_them_are_counted(semantic, client, backend, session):
     """B71: a layer that never finds anything is seen."""
     await ask(client, ASKED)

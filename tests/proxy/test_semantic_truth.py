@@ -209,3 +209,49 @@ async def test_what_was_nearly_answered_is_noted(begin, session, backend, embedd
     assert reasons == ["below_threshold", "unlike:negation"]
     assert ("password" in path.read_text()) is texts
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+# --- second opinions ----------------------------------------------------------------------------------------------
+
+
+async def test_what_the_classifier_holds_for_another_question_is_not_served(begin, session, backend, embedder):
+    """Guards pass it: my account, and your account."""
+    one, other = "How do I close my account?", "How do I close my joint account?"
+    embedder.near(one, 1.0)
+    embedder.near(other, 0.97)
+    for told, cache in (({}, "MISS"), ({"semantic__verifier": "off"}, "HIT")):
+        proxy, client = await begin(semantic__guards=[], **told)
+        await ask(client, one)
+        await learnt(proxy)
+        answer = await ask(client, other)
+        assert (answer.cache, answer.get("x-cache-reason")) == (cache, None if cache == "HIT" else "unverified")
+
+
+@pytest.mark.parametrize(("word", "cache"), [("same", "HIT"), ("Different.", "MISS"), ("I think so", "MISS")])
+async def test_in_doubt_the_backend_itself_is_the_judge(begin, session, backend, word, cache):
+    proxy, client = await begin(semantic__verifier="judge", semantic__verifier_certain=0.99, semantic__sample=0)
+    await ask(client, ASKED)
+    await learnt(proxy)
+    judged, plain = gives(completion(word)), gives(completion("Press the red button."))
+
+    async def script(exchange) -> None:
+        is_judge = exchange.seen.json["messages"][0]["role"] == "system" and "compare" in str(exchange.seen.json)
+        await (judged if is_judge else plain)(exchange)
+
+    backend.script = script
+    answer = await ask(client, LIKE)
+    assert (answer.cache, answer.get("x-cache-tier")) == (cache, "semantic" if cache == "HIT" else None)
+    assert len(backend.seen) == (2 if cache == "HIT" else 3)
+    assert all((b"Authorization", b"Bearer A") in seen.headers for seen in backend.seen)
+
+
+async def test_a_rule_can_ask_for_a_second_opinion_or_do_without(begin, session, backend, embedder):
+    one, other = "How do I close my account?", "How do I close my joint account?"
+    embedder.near(one, 1.0)
+    embedder.near(other, 0.97)
+    rules = [{"match": {"model": ["m"]}, "set": {"verifier": True}}]
+    proxy, client = await begin(semantic__guards=[], semantic__verifier="off", rules=rules)
+    for model, reason in (("m", "unverified"), ("n", None)):
+        await ask(client, one, model=model)
+        await quiet(proxy)
+        assert (await ask(client, other, model=model)).get("x-cache-reason") == reason

@@ -62,8 +62,11 @@ async def test_a_full_file_makes_room_for_another_one_and_no_more(file, tmp_path
 
 
 async def test_a_line_larger_than_the_file_is_written_alone(file, tmp_path):
+    (tmp_path / "near.jsonl.1").write_bytes(b"older\n")
     one = file(most=10)
     one.write(b"x" * 50 + b"\n")
+    await until(lambda: (tmp_path / "near.jsonl").exists() and (tmp_path / "near.jsonl").stat().st_size)
+    assert (tmp_path / "near.jsonl.1").read_bytes() == b"older\n"
     one.write(b"y\n")
     await one.close()
     assert (tmp_path / "near.jsonl").read_bytes() == b"y\n"
@@ -99,18 +102,41 @@ async def test_the_end_does_not_wait_for_a_disk_that_hangs(file, monkeypatch):
     gate.set()
 
 
-async def test_a_failing_disk_is_told_once_and_tried_again(file, tmp_path, caplog):
+async def test_a_failing_disk_is_told_once_and_tried_again(file, tmp_path, caplog, monkeypatch):
+    def warnings() -> list[str]:
+        return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+
     place = tmp_path / "later"
     one = file("later/near.jsonl")
     for _ in range(5):
         one.write(b"lost\n")
     await until(lambda: one.dropped == 5)
-    told = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert told == [f"nothing is written to {place / 'near.jsonl'}: No such file or directory"]
+    assert warnings() == [f"nothing is written to {place / 'near.jsonl'}: No such file or directory"]
     place.mkdir()
     one.write(b"kept\n")
+    await until(lambda: (place / "near.jsonl").exists() and (place / "near.jsonl").stat().st_size == 5)
+    assert len(warnings()) == 1
+
+    def full(descriptor, data):
+        return real(descriptor, data[:3])
+
+    real = os.write
+    monkeypatch.setattr(module.os, "write", full)
+    one.write(b"lost\n")
+    await until(lambda: one.dropped == 6)
+    assert warnings()[1:] == [f"nothing is written to {place / 'near.jsonl'}: No space left on device"]
     await one.close()
     assert (place / "near.jsonl").read_bytes() == b"kept\n"
+
+
+async def test_what_was_there_counts(file, tmp_path):
+    (tmp_path / "near.jsonl").write_bytes(b"x" * 900)
+    one = file(most=1000)
+    one.write(b"a" * 99 + b"\n")
+    one.write(b"b\n")
+    await one.close()
+    assert len((tmp_path / "near.jsonl.1").read_bytes()) == 1000
+    assert (tmp_path / "near.jsonl").read_bytes() == b"b\n"
 
 
 async def test_it_follows_no_link(file, tmp_path):

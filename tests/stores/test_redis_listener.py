@@ -73,6 +73,30 @@ async def test_what_was_called_out_while_the_connection_was_down_is_learnt_when_
     await until(lambda: ours.removals.epoch == known + 1, what="the removal")
 
 
+async def test_a_fault_of_ours_does_not_end_the_listening_for_ever(replica_at, redis, monkeypatch, caplog):
+    """Copies near by would be served to their full age from then on."""
+    monkeypatch.setattr(redis_listener, "PAUSE", 0.01)
+    ours, theirs = replica_at(redis.url), replica_at(redis.url)
+    learn, failed = ours.epochs.current, 0
+
+    async def current() -> None:
+        nonlocal failed
+        if failed < 3:
+            failed += 1
+            raise LookupError("SECRET-77")
+        await learn()
+
+    monkeypatch.setattr(ours.epochs, "current", current)
+    ours.listener.start()
+    await until(lambda: ours.listener.listening, what="the subscription")
+    known = ours.removals.epoch
+    await theirs.epochs.begin(TAGGED, time.time())
+    await until(lambda: ours.removals.epoch == known + 1, what="the message")
+    assert failed == 3
+    [line] = [record.getMessage() for record in caplog.records if "listening" in record.getMessage()]
+    assert line.endswith(" > LookupError")
+
+
 async def test_closing_ends_the_connection(replica_at, redis, relay_to):
     relay = relay_to(redis.address)
     ours = replica_at(relay.url)

@@ -34,6 +34,7 @@ SAID = [
     (replies.MASTERDOWN, "masterdown"), (replies.NOAUTH, "noauth"), (replies.MOVED, "moved"),
     (b"-ASK 1 127.0.0.1:1\r\n", "moved"), (b"-TRYAGAIN Multiple keys request during rehashing\r\n", "moved"),
     (b"-CLUSTERDOWN The cluster is down\r\n", "clusterdown"), (b"-NOPERM no permissions\r\n", "noperm"),
+    (b"-ERR ACL failure in script: User u has no permissions to run the 'scard' command\r\n", "noperm"),
     (b"-WRONGPASS invalid username-password pair\r\n", "noauth"),
     (b"-BUSY Redis is busy running a script.\r\n", "busy"),
     (b"-UNKILLABLE Sorry the script already executed write commands\r\n", "busy"),

@@ -26,7 +26,7 @@ def soon(seconds: float = 100.0) -> float:
 def kept(request, link_to):
     if request.param == "local":
         return LocalWitnesses(SystemClock())
-    return RedisWitnesses(Calls(link_to(request.getfixturevalue("redis").url)), Keys("cacheproxy", 4))
+    return RedisWitnesses(Calls(link_to(request.getfixturevalue("redis_acl").url)), Keys("cacheproxy", 4))
 
 
 async def test_each_counts_once(kept):

@@ -10,6 +10,13 @@ _ALSO_WORDS = frozenset({"may", "march", "mar", "sat", "sun", "mon", "wed", "sec
                          "so", "mi", "di", "fr", "sa", "avr", "set", "out", "dez", "abr", "ago", "ene"})  # fmt: skip
 _NUMERIC = re.compile(r"(\d{1,4})[-/](\d{1,2})[-/](\d{1,4})")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
+_HOURS = {"noon": "12:00", "midnight": "0:00"}
+_AT = frozenset({"at", "by", "until", "till", "before", "after", "from"})
+_TURNS = {
+    "last": ("last",), "past": ("last",), "previous": ("last",), "this": ("this",), "next": ("next",),
+    "coming": ("next",),
+}  # fmt: skip
+"""What a word before a weekday or month says."""
 _NEUTRAL = frozenset({"now", "today"})
 
 
@@ -44,11 +51,15 @@ def dates(words: Sequence[Word], names: frozenset[str]) -> Dates:
                 used.add(at)
             continue
         for guard, group in word.traits:
-            if guard == "time":
+            if guard == "time" and group in _HOURS and at and words[at - 1].text in _AT:
+                clocks.add(_HOURS[group])
+                used.add(at)
+            elif guard == "time":
                 relative.add(group)
             elif guard in {"month", "weekday"} and (text not in _ALSO_WORDS or text in names or _counted(words, at)):
                 days.add(f"{guard} {group}")
                 used.add(at)
+                relative.update(_TURNS.get(words[at - 1].text, ()) if at else ())
     return Dates(frozenset(days), frozenset(clocks), frozenset(relative), frozenset(used))
 
 

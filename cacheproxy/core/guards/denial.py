@@ -11,9 +11,16 @@ _NEAR = 3
 
 _MENTAL = frozenset({
     "know", "sure", "sur", "find", "locat", "rememb", "remember", "recal", "recall", "understand", "car", "see", "wait",
-    "mind", "figur", "get",
+    "mind", "figur",
 })  # fmt: skip
 """Who cannot find something asks where it is."""
+
+
+_GRASPED = frozenset({"it", "this", "that", "why", "how", "what", "."})
+"""What follows where to get something is to understand it."""
+_ENDLESS = frozenset({"stop", "ceas", "quit", "hesitat"})
+"""What does not stop goes on."""
+_BARE = frozenset({"not", "cannot", "never"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ def denial(words: Sequence[Word]) -> Denial:
         if word.root == word.text:
             flipped.update(pair for pair, _ in next((w.poles for w in words[at + 1 : at + 4] if w.poles), ()))
         denied = word.root if word.root != word.text else _next(words, at)
-        if denied in _MENTAL:
+        if denied in _ENDLESS or (word.text in _BARE and _is_mental(words, at, denied)):
             doubts.add(f"not {denied}")
         elif said and _cancels(words, said[-1][0], at):
             said.pop()
@@ -65,6 +72,12 @@ def _is_idle(words: Sequence[Word], at: int) -> bool:
         or (before == "or" and at > 1 and words[at - 2].text == "whether")
         or (after == "only")
     )
+
+
+def _is_mental(words: Sequence[Word], at: int, denied: str) -> bool:
+    """Whether what the "not" at `at` denies is of the mind: "I do not get it"."""
+    after = [word.text for word in words[at + 1 : at + 3]]
+    return denied in _MENTAL or (after[:1] == ["get"] and (len(after) == 1 or after[1] in _GRASPED))
 
 
 def _cancels(words: Sequence[Word], before: int, at: int) -> bool:

@@ -7,6 +7,10 @@ from cacheproxy.core.lexicon import LEXICONS
 _KANA = re.compile("[\u3041-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN = re.compile(r"[^\W\d_]+")
+_MARKS = (
+    dict.fromkeys("äöüß", "de") | dict.fromkeys("ñ¿¡", "es") | dict.fromkeys("ãõ", "pt") | dict.fromkeys("èùœ", "fr")
+)
+"""Letters and signs of one language."""
 _READ = 400
 """Characters of a text that are looked at."""
 
@@ -23,6 +27,9 @@ def language(text: str) -> tuple[str, bool]:
     for word in _LATIN.findall(text.lower()):
         for name in _VOTES.get(word, ()):
             votes[name] += 1
+    if not text.isascii():
+        for letter in _MARKS.keys() & set(text.lower()):
+            votes[_MARKS[letter]] += 1
     best = max(votes, key=lambda name: (votes[name], name == "en"))
     rest = max(votes[name] for name in votes if name != best)
     return best, votes[best] >= 2 and votes[best] > rest + 1

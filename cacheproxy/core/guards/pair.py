@@ -5,7 +5,7 @@ from functools import cached_property
 
 from cacheproxy.core.guards.dates import Dates
 from cacheproxy.core.guards.denial import Denial
-from cacheproxy.core.guards.direction import Order
+from cacheproxy.core.guards.order import Order
 from cacheproxy.core.guards.polarity import Poles
 from cacheproxy.core.guards.quantities import Quantities
 from cacheproxy.core.guards.spans import Spans
@@ -15,9 +15,10 @@ from cacheproxy.core.guards.traits import Traits
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A text as the guards read it. `sure`: there is no doubt about its `language`; `codes`: names of letters and
-    digits; `names`: words that are written as names."""
+    """A `text`, and how the guards read it. `sure`: there is no doubt about its `language`; `codes`: names of letters
+    and digits; `names`: words that are written as names."""
 
+    text: str
     language: str
     sure: bool
     spans: Spans

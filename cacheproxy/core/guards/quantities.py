@@ -37,11 +37,16 @@ _ONLY_AFTER_NUMBERS = frozenset({
     "dollars", "euro", "euros", "mb", "px", "pixel", "pixels", "tage", "tag", "jahr", "jahre", "día", "días",
     "ethereum",
 })  # fmt: skip
-_BEFORE = frozenset({"$", "€", "£", "¥", "₹", "us$", "rs", "usd", "eur", "gbp", "inr"})
+_BEFORE = frozenset({"a$", "c$", "hk$", "$", "€", "£", "¥", "₹", "us$", "rs", "usd", "eur", "gbp", "inr"})
 _SCALES = {"k": 1e3, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9}
+_RATES = ("per_", "each_", "every_")
+_DEGREES = frozenset({"degree", "degrees", "°"})
+_SCALES_OF_HEAT = {"c": "celsius", "f": "fahrenheit", "k": "kelvin"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 _COMMAS = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+(?:\.\d+)?")
 _POINTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_YEARS = 1000
+_TOP = "top"
 _LONGEST = 18
 """Digits of a number; a longer one is a name."""
 
@@ -49,11 +54,12 @@ _LONGEST = 18
 @dataclass(frozen=True, slots=True)
 class Quantities:
     """`numbers`: the quantities in a normal form; `units`: those that stand without a number; `used`: places of the
-    words that all this was read from."""
+    words that all this was read from; `single`: those of the numbers that are one of something, which "a" says too."""
 
     numbers: Bag
     units: Bag
     used: frozenset[int]
+    single: frozenset[str]
 
 
 def quantities(words: Sequence[Word], language: str, taken: frozenset[int]) -> Quantities:
@@ -61,11 +67,15 @@ def quantities(words: Sequence[Word], language: str, taken: frozenset[int]) -> Q
     numbers: Counter[str] = Counter()
     units: Counter[str] = Counter()
     used: set[int] = set()
+    single: set[str] = set()
     done = 0
     for at in [at for at, word in enumerate(words) if word.counts or word.unit]:
         if at < done or at in taken:
             continue
         end, value, written = _number(words, at, language)
+        if at == 0 and end < len(words) and words[end].text == "." and len(words) > end + 1:
+            used.update(range(at, end))
+            continue
         if end == at:
             if words[at].unit and words[at].text not in _ONLY_AFTER_NUMBERS:
                 units[words[at].unit] += 1
@@ -74,9 +84,19 @@ def quantities(words: Sequence[Word], language: str, taken: frozenset[int]) -> Q
         unit, after = _unit_of(words, at, end)
         if after > end or unit:
             used.update(range(end, after))
-        numbers[_form(value, written, unit)] += 1
+        if written.startswith("#") and _is_day(words, at, end, taken):
+            written = written[1:]
+        form = _form(value, written, unit)
+        if value == 1 and not written.startswith("#"):
+            single.add(form)
+        numbers[f"{form} {_TOP}" if at and words[at - 1].text == _TOP else form] += 1
         done = max(end, after)
-    return Quantities(_bag(numbers), _bag(units), frozenset(used))
+    return Quantities(_bag(numbers), _bag(units), frozenset(used), frozenset(single))
+
+
+def _is_day(words: Sequence[Word], at: int, end: int, taken: frozenset[int]) -> bool:
+    """Whether the number from `at` to `end` stands beside a month: the 5th of June."""
+    return at - 1 in taken or end in taken or (end + 1 in taken and words[end].text == "of")
 
 
 def _bag(counted: Counter[str]) -> Bag:
@@ -91,16 +111,19 @@ def _form(value: float | None, written: str, unit: str) -> str:
     dimension, factor = _FACTORS.get(unit, (unit, 1))
     if not unit and "." in written and not written.startswith("#"):
         return written
-    sign = "#" if written.startswith("#") else ""
-    return f"{sign}{value * factor:.9g} {dimension}".strip()
+    if written.startswith("#"):
+        return written if not unit else f"{written} {unit}"
+    return f"{value * factor:.9g} {dimension}".strip()
 
 
 def _unit_of(words: Sequence[Word], start: int, end: int) -> tuple[str, int]:
     """The unit of the number from `start` to `end`, and where it ends."""
-    if end < len(words) and (unit := words[end].unit):
+    if end + 1 < len(words) and words[end].text in _DEGREES:
+        after = words[end + 1]
+        if unit := _SCALES_OF_HEAT.get(after.text, after.unit):
+            return unit, end + 2
+    if end < len(words) and (unit := words[end].unit) and not words[end].text.startswith(_RATES):
         return unit, end + 1
-    if end + 1 < len(words) and words[end].text in {"degree", "degrees", "°"} and (unit := words[end + 1].unit):
-        return unit, end + 2
     if start and words[start - 1].text in _BEFORE:
         return words[start - 1].unit, end
     return "", end
@@ -117,6 +140,8 @@ def _number(words: Sequence[Word], at: int, language: str) -> tuple[int, float |
             if after.text in _SCALES or after.number.startswith("x"):
                 scale = _SCALES.get(after.text) or float(after.number[1:])
                 return end + 1, value * scale, str(value * scale).removesuffix(".0")
+            if after.text == "s" and value % 10 == 0 and (value >= _YEARS or (at and words[at - 1].text == "the")):
+                return end + 1, None, f"{value % 100:.0f}s"
             if after.text in _ORDINAL:
                 return end + 1, value, f"#{written}"
         return end, value, written
@@ -204,7 +229,9 @@ def numbers_differ(asked: Quantities, stored: Quantities) -> str:
     if left and right:
         bare = ({form for form in left if " " not in form}, {form for form in right if " " not in form})
         left, right = _unless(left, right, bare[1]), _unless(right, left, bare[0])
-    if (left <= _ONES and not right) or (right <= _ONES and not left):
+    if (not left or not right) and all(form.endswith(_TOP) for form in left | right):
+        return ""
+    if (left <= _ONES | asked.single and not right) or (right <= _ONES | stored.single and not left):
         return ""
     return f"{', '.join(sorted(left)) or '-'} / {', '.join(sorted(right)) or '-'}"
 

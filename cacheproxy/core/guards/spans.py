@@ -5,12 +5,18 @@ from dataclasses import dataclass
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
+_ACCENT = re.compile("(?<=[A-Za-z])[`\u00b4](?=[A-Za-z]{1,2}(?![A-Za-z0-9_`]))")
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|«([^»\n]{1,400})»|「([^」\n]{1,400})」|『([^』\n]{1,400})』|《([^》\n]{1,400})》"
 )
 _SINGLE = re.compile(r"(?<![\w'])'([^'\n]{1,200})'(?!\w)")
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`\uff0c。\uff09]+|\bwww\.[^\s<>\"'`\uff0c。\uff09]+", re.IGNORECASE)
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
+_OPERATOR = re.compile(
+    r"(?<=[\w)\]]) ?(===|!==|==|!=|<>|<=|>=|=>|->|<-|\+=|-=|\*=|/=|&&|\|\||\*\*|<<|>>|<|>|=|:=) ?(?=[\w(\[-])"
+    r"|(?<=\d) ([+*\u00d7\u00f7/^\u2212-]) (?=\d)|(?<=\d)([+*\u00d7\u00f7^])(?=\d)"
+)
+_SIGNS = frozenset("<>=+*\u00d7\u00f7/^\u2212-&|")
 _TRAILING = ".,;:!?)'"
 
 
@@ -23,6 +29,7 @@ class Spans:
     quotes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     mails: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
 
     def says(self, quote: str) -> bool:
         """Whether the text has what another one quotes, word for word."""
@@ -34,7 +41,8 @@ def spans(text: str, tail: str = "") -> Spans:
     code = [tail] if tail else []
     links: list[str] = []
     mails: list[str] = []
-    if "`" in text:
+    if "`" in text or "\u00b4" in text:
+        text = _ACCENT.sub("'", text)
         text = _FENCED.sub(lambda found: _kept(code, found.group(1)), text)
         text = _CODE.sub(lambda found: _kept(code, found.group(1)), text)
     if "://" in text or "www." in text:
@@ -45,7 +53,11 @@ def spans(text: str, tail: str = "") -> Spans:
     quotes = [_plain(next(filter(None, found))) for found in _QUOTED.findall(text)] if _has_quotes(text) else []
     if "'" in text:
         quotes += [_plain(found) for found in _SINGLE.findall(text)]
-    return Spans(text, *(tuple(sorted(kind)) for kind in (code, quotes, links, mails)))
+    found = [] if _SIGNS.isdisjoint(text) else _OPERATOR.findall(text)
+    operators = tuple("".join(signs) for signs in found)
+    return Spans(
+        text, tuple(sorted(code)), tuple(sorted(quotes)), tuple(sorted(links)), tuple(sorted(mails)), operators
+    )
 
 
 def _kept(kept: list[str], form: str) -> str:

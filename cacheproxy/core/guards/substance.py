@@ -14,6 +14,9 @@ MOST_COMPARED = 12
 _SLIP = 5
 """Characters that a word has at least before it may be another one with a slip in it."""
 
+_PART = 3
+"""Characters of a word that may be a part of another one."""
+
 _LOOKALIKES = frozenset({
     frozenset({"nitrate", "nitrite"}), frozenset({"sulfate", "sulfite"}), frozenset({"sulphate", "sulphite"}),
     frozenset({"desert", "dessert"}), frozenset({"prescribe", "proscribe"}), frozenset({"angel", "angle"}),
@@ -37,7 +40,7 @@ class Rest:
         """Without the words that only say that something is not so, which both texts do."""
         return Rest(
             *(
-                tuple(word for word in words if not word.doubts and f"not {word.root}" not in doubts)
+                tuple(word for word in words if not (word.doubts or word.denies) and f"not {word.root}" not in doubts)
                 for words in (self.asked, self.stored)
             )
         )
@@ -54,6 +57,7 @@ def side(words: Sequence[Word], used: frozenset[int]) -> "Side":
         and word.text != "."
         and not word.number
         and word.text[0].isalnum()
+        and not ("_" in word.text and any(guard == "format" for guard, _ in word.traits))
     }
     return Side(
         substance,
@@ -81,11 +85,11 @@ def rest(asked: Side, stored: Side) -> Rest:
         return Rest((), ())
     if len(left) <= MOST_COMPARED and len(right) <= MOST_COMPARED:
         ours, theirs = asked.words - stored.words, stored.words - asked.words
-        left, right = _unmatched(left, theirs, stored.kin), _unmatched(right, ours, asked.kin)
+        left, right = _unmatched(left, ours, theirs, stored.kin), _unmatched(right, theirs, ours, asked.kin)
     return Rest(tuple(left), tuple(right))
 
 
-def _unmatched(words: list[Word], others: frozenset[str], kin: frozenset[int]) -> list[Word]:
+def _unmatched(words: list[Word], own: frozenset[str], others: frozenset[str], kin: frozenset[int]) -> list[Word]:
     """Those of `words` that have no counterpart among `others`, nor a synonym in the groups `kin`."""
     left = [word for word in words if word.kin.isdisjoint(kin)]
     if not left or len(others) > 2 * MOST_COMPARED:
@@ -93,28 +97,42 @@ def _unmatched(words: list[Word], others: frozenset[str], kin: frozenset[int]) -
     return [
         word
         for word in left
-        if not any(alike(word.text, other) for other in others) and not _is_compound(word.text, others)
+        if not any(_is_near(word.text, other) and alike(word.text, other) for other in others)
+        and not _is_compound(word.text, own, others)
     ]
 
 
-def _is_compound(word: str, others: frozenset[str]) -> bool:
+def _is_near(word: str, other: str) -> bool:
+    """Whether two words are of much the same length, without which they are not `alike`."""
+    return -2 < len(word) - len(other) < 2
+
+
+def _is_compound(word: str, own: frozenset[str], others: frozenset[str]) -> bool:
     """Whether `word` is two of the others written as one, or a part of one of them."""
-    if len(word) < 4:
-        return False
-    if any(word.startswith(one) and word[len(one) :] in others for one in others):
+    if len(word) >= _PART:
+        longer = [other for other in others if len(other) > len(word)]
+        rest = own | others if longer else others
+        if any(_is_part(word, other, rest) for other in longer):
+            return True
+    return any(word.startswith(one) and word[len(one) :] in others for one in others)
+
+
+def _is_part(word: str, other: str, rest: frozenset[str]) -> bool:
+    """Whether `other`, which is longer, is `word` and one of the `rest` written as one."""
+    if other.startswith(word) and other[len(word) :] in rest:
         return True
-    return any(other.startswith(word) and other[len(word) :] in others for other in others) or any(
-        other.endswith(word) and other[: -len(word)] in others for other in others
-    )
+    return other.endswith(word) and other[: -len(word)] in rest
 
 
 def alike(one: str, other: str) -> bool:
     """Whether one word is the other with one slip: a letter too many or too few, another, or two swapped."""
     if one == other:
         return True
+    if "_" in one or "_" in other:
+        return False
     if len(one) > len(other):
         one, other = other, one
-    if len(one) == len(other) and _is_swapped(one, other):
+    if len(one) == len(other) > 2 and _is_swapped(one, other):
         return frozenset({one, other}) not in _LOOKALIKES
     if len(one) < _SLIP or len(other) - len(one) > 1 or frozenset({one, other}) in _LOOKALIKES:
         return False

@@ -6,7 +6,8 @@ A guard returns what differs, in the words of the texts; an empty text if it doe
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 
-from cacheproxy.core.guards import dates, denial, direction, polarity, quantities, traits
+from cacheproxy.core.guards import dates, denial, direction, polarity, quantities, questions, traits
+from cacheproxy.core.guards.order import Order
 from cacheproxy.core.guards.pair import Pair
 from cacheproxy.core.lexicon import Word
 
@@ -14,9 +15,13 @@ PATIENCE = 2
 """Words of substance that two texts must share for each one that stands in the place of another."""
 TOLERANCE = 4
 """Words of substance that two texts must share for each one that only one of them has."""
+SOME = 3
+"""Words of substance that two texts share at least where an attribute that only one of them has means little."""
 FEW = 2
 """Where two texts share fewer words of substance than this, each one more makes another question."""
 
+_ALL_CASED = frozenset({"de", "ja"})
+"""Languages that write common nouns as others write names."""
 _NONE: frozenset[str] = frozenset()
 
 
@@ -61,7 +66,7 @@ REASONS = {
     Guard.AMOUNTS: "One speaks of all, some, only or the average where the other does not.",
     Guard.DEGREES: "They compare by different qualities.",
     Guard.ASPECT: "One speaks of what was or becomes, the other of what is.",
-    Guard.QUESTION: "They ask for different things: who, when, where, why, how much.",
+    Guard.QUESTION: "They ask for different things: who, when, where, why, how much, what may be or must be.",
     Guard.WISHES: "They ask for an answer in another language, form or length.",
     Guard.LANGUAGE: "They are written in different languages.",
     Guard.DIRECTION: "Two things have changed places.",
@@ -92,6 +97,13 @@ def _exact(ours: tuple[str, ...], theirs: tuple[str, ...]) -> str:
     return "" if ours == theirs else _told(ours, theirs)
 
 
+def _code(pair: Pair) -> str:
+    """Code that is not the same, or operators where both have some."""
+    ours, theirs = pair.asked.spans, pair.stored.spans
+    signs = _exact(ours.operators, theirs.operators) if ours.operators and theirs.operators else ""
+    return _exact(ours.code, theirs.code) or signs
+
+
 def _codes(pair: Pair) -> str:
     ours, theirs = pair.asked.codes - pair.stored.codes, pair.stored.codes - pair.asked.codes
     return _told(sorted(ours), sorted(theirs)) if ours and theirs else ""
@@ -101,7 +113,11 @@ def _trait(name: str, differ: Callable[[frozenset[str], frozenset[str]], str]) -
     return lambda pair: differ(pair.asked.traits.get(name, _NONE), pair.stored.traits.get(name, _NONE))
 
 
-_LANGUAGE_WISHED, _FORMAT_WISHED = _trait("language", traits.groups_differ), _trait("format", traits.groups_differ)
+_FORMAT_WISHED, _MODE, _ASKED = (
+    _trait("format", traits.groups_differ),
+    _trait("mode", questions.modes_differ),
+    _trait("ask", questions.questions_differ),
+)
 
 
 def _negation(pair: Pair) -> str:
@@ -122,10 +138,13 @@ def _language(pair: Pair) -> str:
 
 def _names(pair: Pair) -> str:
     names = pair.asked.names | pair.stored.names
-    return _told(
-        [word.text for word in pair.rest.asked if word.text in names],
-        [word.text for word in pair.rest.stored if word.text in names],
-    )
+    ours = [word for word in pair.rest.asked if word.text in names]
+    theirs = [word for word in pair.rest.stored if word.text in names]
+    if not (ours and theirs):
+        if {pair.asked.language, pair.stored.language} <= _ALL_CASED:
+            return ""
+        ours, theirs = ([word for word in words if not word.weak] for words in (ours, theirs))
+    return _told([word.text for word in ours], [word.text for word in theirs])
 
 
 def _siblings(pair: Pair) -> str:
@@ -138,7 +157,7 @@ def _siblings(pair: Pair) -> str:
 
 def _substitution(pair: Pair) -> str:
     rest = pair.rest
-    changed = max(len(rest.asked), len(rest.stored))
+    changed = max(sum(not word.weak for word in words) for words in (rest.asked, rest.stored))
     if not rest.asked or not rest.stored or changed <= pair.shared // PATIENCE:
         return ""
     return _strict(pair)
@@ -149,11 +168,20 @@ def _addition(pair: Pair) -> str:
     if bool(rest.asked) == bool(rest.stored):
         return ""
     words, order = (rest.asked, pair.asked.order) if rest.asked else (rest.stored, pair.stored.order)
-    strong: list[Word] = [word for word in words if not word.weak]
+    strong: list[Word] = [word for word in words if not word.weak or _is_claimed(pair, word, order)]
     if len(strong) <= pair.shared // TOLERANCE:
         return ""
-    narrows = len(strong) > 1 or pair.shared < FEW or any(order.qualifies(word.root) for word in strong)
+    narrows = (
+        len(strong) > 1
+        or pair.shared < FEW
+        or any(order.qualifies(word.root, few=pair.shared < SOME) for word in strong)
+    )
     return _strict(pair) if narrows else ""
+
+
+def _is_claimed(pair: Pair, word: Word, order: Order) -> bool:
+    """Whether a word is part of a claim that is asked about: "is she a successful author?"."""
+    return pair.asked.order.claims and pair.stored.order.claims and word.root in order.attributes
 
 
 def _strict(pair: Pair) -> str:
@@ -161,7 +189,7 @@ def _strict(pair: Pair) -> str:
 
 
 GUARDS: dict[Guard, Callable[[Pair], str]] = {
-    Guard.CODE: lambda pair: _exact(pair.asked.spans.code, pair.stored.spans.code),
+    Guard.CODE: _code,
     Guard.QUOTES: _quotes,
     Guard.LINKS: lambda pair: _exact(pair.asked.spans.links, pair.stored.spans.links),
     Guard.ADDRESSES: lambda pair: _exact(pair.asked.spans.mails, pair.stored.spans.mails),
@@ -174,8 +202,8 @@ GUARDS: dict[Guard, Callable[[Pair], str]] = {
     Guard.AMOUNTS: _trait("amount", traits.amounts_differ),
     Guard.DEGREES: _trait("degree", traits.degrees_differ),
     Guard.ASPECT: _trait("aspect", traits.groups_differ),
-    Guard.QUESTION: _trait("ask", traits.questions_differ),
-    Guard.WISHES: lambda pair: _LANGUAGE_WISHED(pair) or _FORMAT_WISHED(pair),
+    Guard.QUESTION: lambda pair: _ASKED(pair) or _MODE(pair),
+    Guard.WISHES: lambda pair: traits.languages_differ(pair.asked.traits, pair.stored.traits) or _FORMAT_WISHED(pair),
     Guard.LANGUAGE: _language,
     Guard.DIRECTION: lambda pair: direction.orders_differ(pair.asked.order, pair.stored.order),
     Guard.NAMES: _names,

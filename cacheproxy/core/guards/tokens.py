@@ -23,6 +23,7 @@ _HYPHENS = re.compile("[-_]")
 _HOST = re.compile(r"[\w-]+(\.[a-z]{2,})+")
 _JOINTS = re.compile(r"[-./,:@+_&*^]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff々\u3007ー]+")
+_KATAKANA = re.compile("[\u30a1-\u30fa\u30fc]{2,}")
 _RUNS = re.compile(f"({_UNSPACED.pattern})")
 _NUMBER = re.compile(r"\d+(?:[.,'\u2019]\d+)*")
 _DATED = re.compile(r"\d{1,4}([-/])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d(?::\d\d)?")
@@ -45,7 +46,7 @@ _CONTRACTED = {
     "and/or": ("and", "or"), "u": ("you",), "ur": ("your",), "r": ("r",), "y'all": ("you",), "o'clock": ("oclock",),
     "c'est": ("c", "est"), "pls": ("please",), "plz": ("please",), "thx": ("thanks",), "w/o": ("without",),
 }  # fmt: skip
-_ABBREVIATED = {"US": "usa", "IT": "information_technology", "WHO": "world_health_organization"}
+_ABBREVIATED = {"Max": "maximilian", "US": "usa", "IT": "information_technology", "WHO": "world_health_organization"}
 """What is a name only in capitals."""
 _ELIDED = frozenset({"l", "d", "j", "m", "n", "s", "t", "c", "qu", "lorsqu", "puisqu", "jusqu"})
 _DENIED = frozenset({"non", "un", "anti", "dis"})
@@ -69,7 +70,9 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
     shouting, starts = text.isupper(), True
     for found in (_ASCII if text.isascii() else _CHUNK).findall(text):
         if lexicon.cut and _UNSPACED.search(found):
-            words += _unspaced(found, lexicon, codes)
+            cut = _unspaced(found, lexicon, codes)
+            names.update(filter(_KATAKANA.fullmatch, cut))
+            words += cut
             continue
         chunk = found if len(found) <= LONGEST else _shortened(found)
         parts, code, cased = _taken_apart(chunk, shouting)
@@ -80,7 +83,7 @@ def tokens(text: str, lexicon: Lexicon) -> Tokens:
             codes.add(code)
         if cased and not starts and not shouting:
             names.update(parts)
-        starts = chunk in _ENDS
+        starts = chunk in _ENDS and not (chunk == "." and words[-2:-1] and words[-2] in _TITLES)
     return Tokens(tuple(_joined([word for word in words if word], lexicon)), frozenset(codes), frozenset(names))
 
 
@@ -89,7 +92,21 @@ def _shortened(chunk: str) -> str:
     return f"{chunk[:_HEAD]}{crc32(chunk.encode('utf-8', 'replace'))}"
 
 
+_ROMAN = re.compile("X{0,3}(?:IX|IV|V?I{0,3})")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
+
+
+def _roman(chunk: str) -> str:
+    """A Roman numeral in digits; empty if `chunk` is none, or a letter alone."""
+    if len(chunk) < 2 or chunk[0] not in _ROMAN_VALUES or not _ROMAN.fullmatch(chunk):
+        return ""
+    values = [_ROMAN_VALUES[letter] for letter in chunk]
+    return str(sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True)))
+
+
 _ENDS = frozenset(".?!;\n")
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr"})
+"""What stands before a dot that ends no sentence."""
 _LETTER = ("letter_a",)
 """An "A" within a sentence is no article: "folder A"."""
 _Parts = tuple[tuple[str, ...], str, bool]
@@ -100,8 +117,10 @@ _Parts = tuple[tuple[str, ...], str, bool]
 def _taken_apart(chunk: str, shouting: bool) -> _Parts:
     if chunk in _ENDS:
         return (".",), "", False
-    if not shouting and chunk in _ABBREVIATED:
-        return (_ABBREVIATED[chunk],), "", True
+    if not shouting and (name := chunk.removesuffix("'s")) in _ABBREVIATED:
+        return (_ABBREVIATED[name],), "", True
+    if not shouting and (number := _roman(chunk)):
+        return (number,), "", False
     word = chunk.lower().replace("\u2019", "'").replace("\u2013", "-")
     cased = word != chunk and chunk[0].isalpha() and word not in {"i", "i'm", "i've", "i'd", "i'll"}
     parts = _words_of(word)
@@ -125,6 +144,8 @@ def _words_of(word: str) -> tuple[str, ...]:
     """The words of a chunk in lower case."""
     if word in _CONTRACTED:
         return _CONTRACTED[word]
+    if word[0] in ".,":
+        return (f"0.{word[1:]}",)
     if word in _WHOLE or word.isalpha() or _NUMBER.fullmatch(word) or _DATED.fullmatch(word):
         return (word,)
     if "'" in word and not word[0].isdigit():

@@ -1,17 +1,19 @@
 """French words that the guards of `core.likeness` know. Data only; `lexicon.lexicon` says how it is written."""
 
 STOP = """
-le la les un une des du de d l au aux ce cet cette ces c je j tu il elle on nous vous ils elles me m te t se s moi
-toi lui leur leurs mon ma mes ton ta tes son sa ses notre nos votre vos est sont était étaient être suis es été ai
-as a avons avez ont avoir avait peut peux peuvent pouvez puis pouvoir pourrait pourrais dois doit devez faut il_faut
-et ou mais si que qu qui quoi dont où quand comment pourquoi quel quelle quels quelles est-ce y en à dans sur sous
-par pour avec vers chez entre depuis pendant bonjour salut merci svp s'il plaît dire dis expliquer explique
-expliquez montrer montre donner donne donnez faire fais fait faites veux veut voudrais aimerais aider aide besoin
-possible façon manière moyen moyens meilleur meilleure meilleurs meilleures bon bonne question savoir aussi très
-bien plus ici là ça cela chose
+trouve trouvent situe situé le la les un une des du de d l au aux ce cet cette ces c je j tu il elle on nous vous ils
+elles me m te t se s moi toi lui leur leurs mon ma mes ton ta tes son sa ses notre nos votre vos est sont était
+étaient être suis es été ai as a avons avez ont avoir avait peut peux peuvent pouvez puis pouvoir pourrait pourrais
+dois doit devez faut il_faut et ou mais si que qu qui quoi dont où quand comment pourquoi quel quelle quels quelles
+est-ce y en à dans sur sous par pour avec vers chez entre depuis pendant bonjour salut merci svp s'il plaît dire dis
+expliquer explique expliquez montrer montre donner donne donnez faire fais fait faites veux veut voudrais aimerais
+aider aide besoin possible façon manière moyen moyens meilleur meilleure meilleurs meilleures bon bonne question
+savoir aussi très bien plus ici là ça cela chose
 """
 
-NEGATORS = "ne n pas jamais aucun aucune rien personne ni sans non"
+NEGATORS = """
+sauf excepté hormis ne n pas jamais aucun aucune rien personne ni sans non
+"""
 
 NEGATIVES = """
 illégal: légal | illégale: légale | impossible: possible | invalide: valide | incorrect: correct | incorrecte:
@@ -20,26 +22,32 @@ compatible | inutile: utile
 """
 
 FORMS = """
-activer active activez activé | désactiver désactive désactivez désactivé | acheter achète achat | vendre vends
-vente | ouvrir ouvre | fermer ferme | supprimer supprime suppression | ajouter ajoute
+activer active activez activé | désactiver désactive désactivez désactivé | acheter achète achat | vendre vends vente
+| ouvrir ouvre | fermer ferme | supprimer supprime suppression | ajouter ajoute
 """
 
 OPPOSITES = """
-activer active allumer / désactiver désactive éteindre | permis autorisé permettre autoriser / interdit interdire |
-acheter achète / vendre vends | ouvrir ouvre / fermer ferme | avant / après | plus / moins | grand grande / petit
-petite | haut haute élevé élevée / bas basse faible | avantage avantages / inconvénient inconvénients | bon bonne /
-mauvais mauvaise | meilleur meilleure / pire | nouveau nouvelle / ancien ancienne vieux | rapide vite / lent
-lentement | ajouter ajoute / supprimer supprime retirer enlever | augmenter augmente / réduire réduis diminuer
-baisser | gagner / perdre | prendre_du_poids / perdre_du_poids | pour / contre | avec / sans | maximum maximal /
-minimum minimal | chaud / froid | gauche / droite | télécharger / téléverser | importer / exporter | installer /
-désinstaller | envoyer / recevoir | bloquer / débloquer | verrouiller / déverrouiller | homme hommes / femme femmes
-| facile / difficile | intérieur / extérieur | public / privé | toujours / jamais | pas_cher / cher chère |
-augmentation / diminution | arrivée / départ | entrée / sortie
+montent monte monter augmentent augmenter / baissent baisse baisser descendre | ouvre ouvrir ouvrent / ferme fermer
+ferment | importer importation / exporter exportation | gagner / perdre | premier première / dernier dernière | mère /
+père | fils / fille | frère / sœur | long longue / court courte | fort forte / faible | riche / pauvre | plein pleine
+/ vide | été / hiver | jour / nuit | ami / ennemi | connecter connexion / déconnecter déconnexion | prêter / emprunter
+| déposer / retirer | vrai vraie / faux fausse | possible / impossible | allumer / éteindre | activer active allumer /
+désactiver désactive éteindre | permis autorisé permettre autoriser / interdit interdire | acheter achète / vendre
+vends | ouvrir ouvre / fermer ferme | avant / après | plus / moins | grand grande / petit petite | haut haute élevé
+élevée / bas basse faible | avantage avantages / inconvénient inconvénients | bon bonne / mauvais mauvaise | meilleur
+meilleure / pire | nouveau nouvelle / ancien ancienne vieux | rapide vite / lent lentement | ajouter ajoute /
+supprimer supprime retirer enlever | augmenter augmente / réduire réduis diminuer baisser | gagner / perdre |
+prendre_du_poids / perdre_du_poids | pour / contre | avec / sans | maximum maximal / minimum minimal | chaud / froid |
+gauche / droite | télécharger / téléverser | importer / exporter | installer / désinstaller | envoyer / recevoir |
+bloquer / débloquer | verrouiller / déverrouiller | homme hommes / femme femmes | facile / difficile | intérieur /
+extérieur | public / privé | toujours / jamais | pas_cher / cher chère | augmentation / diminution | arrivée / départ
+| entrée / sortie
 """
 
 SYNONYMS = """
-portable téléphone mobile smartphone | voiture auto | supprimer effacer retirer | activer allumer | désactiver
-éteindre | prix coût tarif
+fichier document | dossier répertoire | supprimer effacer | ordinateur pc | portable téléphone | prix coût | commencer
+débuter démarrer | portable téléphone mobile smartphone | voiture auto | supprimer effacer retirer | activer allumer |
+désactiver éteindre | prix coût tarif
 """
 
 QUESTIONS = """
@@ -50,8 +58,7 @@ quel_âge
 
 QUANTIFIERS = """
 all: tous toutes chaque tout toute | some: quelques certains certaines plusieurs | only: seulement uniquement |
-always: toujours | sometimes: parfois | rarely: rarement | often: souvent | half: moitié demi | average: moyen
-moyenne
+always: toujours | sometimes: parfois | rarely: rarement | often: souvent | half: moitié demi | average: moyen moyenne
 """
 
 DEGREES = """
@@ -85,8 +92,8 @@ and: et ou
 """
 
 UNITS = """
-s: seconde secondes | min: minute minutes | h: heure heures | day: jour jours | week: semaine semaines | month: mois
-| year: an ans année années | g: gramme grammes | kg: kilogramme kilogrammes kilo kilos | l: litre litres | m: mètre
+s: seconde secondes | min: minute minutes | h: heure heures | day: jour jours | week: semaine semaines | month: mois |
+year: an ans année années | g: gramme grammes | kg: kilogramme kilogrammes kilo kilos | l: litre litres | m: mètre
 mètres | km: kilomètre kilomètres | mi: mille milles | lb: livre livres | eur: euro euros | usd: dollar dollars |
 percent: pour_cent pourcent
 """

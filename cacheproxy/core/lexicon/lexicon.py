@@ -14,6 +14,8 @@ from cacheproxy.core.lexicon import (
     chinese,
     english,
     english_families,
+    english_opposites,
+    english_synonyms,
     french,
     german,
     japanese,
@@ -64,7 +66,6 @@ class Lexicon:
         data = {name: value for module in modules for name, value in vars(module).items() if name.isupper()}
         self.phrases: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         self._light = self._set(data, "STOP")
-        self.common = frozenset(word for word in (self._light | self._set(data, "NEGATORS")) if "_" not in word)
         self._weak = self._set(data, "WEAK")
         self._denies = self._set(data, "NEGATORS")
         self._rest = {word: rest for line in _groups(data, "NEGATIVES") for word, rest in [_named(line)]}
@@ -85,13 +86,18 @@ class Lexicon:
                 self._kinds[self._root(self._add(word))].add(number)
         self._numbers = self._values(data)
         self._traits = self._all_traits(data)
+        asking = {word for word, known in self._traits.items() if any(guard == "ask" for guard, _ in known)}
+        self.common = frozenset(word for word in self._light | self._denies | asking if "_" not in word)
         for listed in self.phrases.values():
             listed.sort(key=lambda phrase: -len(phrase[0]))
         self.cut = self._cut() if language in {"zh", "ja"} else ()
         self.word = lru_cache(_REMEMBERED)(self._word)
 
     def _root(self, word: str) -> str:
-        return self._forms.get(word) or stem(word, self.language)
+        if "_" in word:
+            return word
+        root = self._forms.get(word) or stem(word, self.language)
+        return self._forms.get(root, root)
 
     def _add(self, word: str) -> str:
         """Note a phrase; `word` itself."""
@@ -152,7 +158,7 @@ class Lexicon:
         number = self._numbers.get(text, "")
         return Word(
             text, root, light,
-            weak=text in self._weak,
+            weak=text in self._weak or root in self._weak,
             denies=text in self._denies or bool(rest),
             doubts=text in self._doubts or root in self._doubts,
             fails=text in self._fails,
@@ -192,8 +198,9 @@ def _named(group: str) -> tuple[str, str]:
 
 
 LEXICONS = {
-    "en": Lexicon("en", english, english_families), "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese),
-    "pt": Lexicon("pt", portuguese), "es": Lexicon("es", spanish), "de": Lexicon("de", german),
+    "en": Lexicon("en", english, english_families, english_opposites, english_synonyms),
+    "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese), "pt": Lexicon("pt", portuguese),
+    "es": Lexicon("es", spanish), "de": Lexicon("de", german),
     "fr": Lexicon("fr", french),
 }  # fmt: skip
 ENGLISH = LEXICONS["en"]

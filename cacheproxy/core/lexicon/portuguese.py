@@ -1,21 +1,23 @@
 """Portuguese words that the guards of `core.likeness` know. Data only; `lexicon.lexicon` says how it is written."""
 
 STOP = """
-o a os as um uma uns umas de do da dos das no na nos nas ao aos à às em e ou mas se que quê quem qual quais quando
-onde como por pelo pela para pra com sobre entre desde até eu tu ele ela nós eles elas você vocês me te lhe lhes meu
-minha meus minhas teu tua seu sua seus suas nosso nossa é são era eram ser sou está estão estar estou foi foram sido
-ter tenho tem têm há havia posso pode podem poder poderia devo deve devem quero quer queria gostaria preciso fazer
-faço faz faça dar dê dizer diga explicar explica explique mostrar mostre ajudar ajude ajuda olá oi obrigado obrigada
-favor saber possível maneira forma modo jeito melhor melhores bom boa este esta isto esse essa isso pergunta coisa
-algo também muito mais aqui ir vai vou
+dá fica ficam encontra será foi o a os as um uma uns umas de do da dos das no na nos nas ao aos à às em e ou mas se
+que quê quem qual quais quando onde como por pelo pela para pra com sobre entre desde até eu tu ele ela nós eles elas
+você vocês me te lhe lhes meu minha meus minhas teu tua seu sua seus suas nosso nossa é são era eram ser sou está
+estão estar estou foi foram sido ter tenho tem têm há havia posso pode podem poder poderia devo deve devem quero quer
+queria gostaria preciso fazer faço faz faça dar dê dizer diga explicar explica explique mostrar mostre ajudar ajude
+ajuda olá oi obrigado obrigada favor saber possível maneira forma modo jeito melhor melhores bom boa este esta isto
+esse essa isso pergunta coisa algo também muito mais aqui ir vai vou
 """
 
-NEGATORS = "não nunca jamais nenhum nenhuma nada ninguém sem nem"
+NEGATORS = """
+exceto salvo não nunca jamais nenhum nenhuma nada ninguém sem nem
+"""
 
 NEGATIVES = """
-ilegal: legal | impossível: possível | inválido: válido | inválida: válida | incorreto: correto | incorreta: correta
-| inseguro: seguro | proibido: permitido | inativo: ativo | desconhecido: conhecido | incompatível: compatível |
-inútil: útil
+ilegal: legal | impossível: possível | inválido: válido | inválida: válida | incorreto: correto | incorreta: correta |
+inseguro: seguro | proibido: permitido | inativo: ativo | desconhecido: conhecido | incompatível: compatível | inútil:
+útil
 """
 
 FORMS = """
@@ -24,26 +26,31 @@ abrir abro | fechar fecho | excluir excluo | adicionar adiciono
 """
 
 OPPOSITES = """
-ativar ativo ativa ligar habilitar / desativar desativo desativa desligar desabilitar | permitido permitir /
-proibido proibir | comprar compro / vender vendo | abrir abro / fechar fecho | antes / depois | mais / menos |
-grande grandes / pequeno pequena pequenos | maior / menor | alto alta / baixo baixa | vantagem vantagens /
-desvantagem desvantagens | bom boa / mau ruim má | melhor / pior | novo nova / velho velha antigo antiga | rápido
-rápida / lento lenta | adicionar acrescentar / excluir remover apagar | aumentar subir / reduzir diminuir baixar |
-ganhar / perder | contra / favor | com / sem | máximo máxima / mínimo mínima | quente / frio | esquerda / direita |
-enviar / baixar | importar / exportar | instalar / desinstalar | enviar / receber | bloquear / desbloquear | homem
-homens / mulher mulheres | fácil / difícil | barato barata / caro cara | interior / exterior | público / privado |
-sempre / nunca | dentro / fora | entrada / saída
+abre abrem / fecha fecham | sobe sobem subir / cai caem desce descem descer | importação / exportação | primeiro
+primeira / último última | pai / mãe | filho / filha | irmão / irmã | longo longa / curto curta | forte / fraco fraca
+| rico rica / pobre | perto / longe | cheio cheia / vazio vazia | verão / inverno | dia / noite | amigo / inimigo |
+conectar / desconectar | emprestar / pedir_emprestado | depositar / sacar | verdadeiro / falso | seguro segura /
+perigoso perigosa | possível / impossível | ativar ativo ativa ligar habilitar / desativar desativo desativa desligar
+desabilitar | permitido permitir / proibido proibir | comprar compro / vender vendo | abrir abro / fechar fecho |
+antes / depois | mais / menos | grande grandes / pequeno pequena pequenos | maior / menor | alto alta / baixo baixa |
+vantagem vantagens / desvantagem desvantagens | bom boa / mau ruim má | melhor / pior | novo nova / velho velha antigo
+antiga | rápido rápida / lento lenta | adicionar acrescentar / excluir remover apagar | aumentar subir / reduzir
+diminuir baixar | ganhar / perder | contra / favor | com / sem | máximo máxima / mínimo mínima | quente / frio |
+esquerda / direita | enviar / baixar | importar / exportar | instalar / desinstalar | enviar / receber | bloquear /
+desbloquear | homem homens / mulher mulheres | fácil / difícil | barato barata / caro cara | interior / exterior |
+público / privado | sempre / nunca | dentro / fora | entrada / saída
 """
 
 SYNONYMS = """
-celular telemóvel telefone | carro automóvel | excluir apagar remover deletar | ativar ligar habilitar | desativar
-desligar desabilitar | preço custo
+arquivo ficheiro | pasta diretório | computador pc | começar iniciar | fundar fundou fundada | celular telemóvel
+telefone | carro automóvel | excluir apagar remover deletar | ativar ligar habilitar | desativar desligar desabilitar
+| preço custo
 """
 
 QUESTIONS = """
-who: quem | when: quando | where: onde aonde | why: por_que por_quê porque porquê | how: como | what: que quê o_que
-| which: qual quais | how_much: quanto quanta | how_many: quantos quantas | how_long: quanto_tempo | how_often:
-com_que_frequência | how_old: quantos_anos
+when: a_que_horas | why: qual_é_a_razão por_que_motivo | who: quem | when: quando | where: onde aonde | why: por_que
+por_quê porque porquê | how: como | what: que quê o_que | which: qual quais | how_much: quanto quanta | how_many:
+quantos quantas | how_long: quanto_tempo | how_often: com_que_frequência | how_old: quantos_anos
 """
 
 QUANTIFIERS = """
@@ -65,7 +72,9 @@ MONTHS = """
 janeiro | fevereiro | março | abril | maio | junho | julho | agosto | setembro | outubro | novembro | dezembro
 """
 
-WEEKDAYS = "segunda-feira | terça-feira | quarta-feira | quinta-feira | sexta-feira | sábado | domingo"
+WEEKDAYS = """
+segunda_feira | terça_feira terça | quarta_feira | quinta_feira | sexta_feira | sábado | domingo
+"""
 
 NUMBERS = """
 zero:0 dois:2 duas:2 três:3 quatro:4 cinco:5 seis:6 sete:7 oito:8 nove:9 dez:10 onze:11 doze:12 treze:13 catorze:14
@@ -77,8 +86,7 @@ milhão:x1000000 milhões:x1000000
 ORDINALS = "primeiro:1 primeira:1 segundo:2 terceiro:3 terceira:3 quarto:4 quinto:5"
 
 ROLES = """
-from: desde de do da | to: para a ao à até pra | with: com mediante | of: em no na para sobre durante por | and: e
-ou
+from: desde de do da | to: para a ao à até pra | with: com mediante | of: em no na para sobre durante por | and: e ou
 """
 
 UNITS = """

@@ -1,21 +1,24 @@
 """Spanish words that the guards of `core.likeness` know. Data only; `lexicon.lexicon` says how it is written."""
 
 STOP = """
-el la los las un una unos unas lo de del al a en y o u pero si que qué quien quién cuál cual cuáles cuando cuándo
-donde dónde cómo como por para con sobre entre desde hasta hacia según yo tú él ella nosotros ellos ellas usted
-ustedes me te se nos le les mi mis tu tus su sus nuestro nuestra es son era eran ser soy está están estar estoy fue
-fueron sido he ha han haber hay había tengo tiene tienen tener puedo puede pueden poder podría podrías debo debe
-deben quiero quiere quisiera gustaría necesito hacer hago hace haz dar dame decir dime explicar explica explícame
-mostrar muéstrame ayudar ayuda ayúdame hola gracias favor saber posible manera forma modo mejor mejores bueno buena
-este esta esto estos estas ese esa eso pregunta cosa algo también muy más aquí ir va voy
+encuentra encuentran queda está fue han ha he haber hay el la los las un una unos unas lo de del al a en y o u pero si
+que qué quien quién cuál cual cuáles cuando cuándo donde dónde cómo como por para con sobre entre desde hasta hacia
+según yo tú él ella nosotros ellos ellas usted ustedes me te se nos le les mi mis tu tus su sus nuestro nuestra es son
+era eran ser soy está están estar estoy fue fueron sido he ha han haber hay había tengo tiene tienen tener puedo puede
+pueden poder podría podrías debo debe deben quiero quiere quisiera gustaría necesito hacer hago hace haz dar dame
+decir dime explicar explica explícame mostrar muéstrame ayudar ayuda ayúdame hola gracias favor saber posible manera
+forma modo mejor mejores bueno buena este esta esto estos estas ese esa eso pregunta cosa algo también muy más aquí ir
+va voy
 """
 
-NEGATORS = "no nunca jamás ningún ninguna ninguno nada nadie sin ni tampoco"
+NEGATORS = """
+excepto salvo no nunca jamás ningún ninguna ninguno nada nadie sin ni tampoco
+"""
 
 NEGATIVES = """
-ilegal: legal | imposible: posible | inválido: válido | inválida: válida | incorrecto: correcto | incorrecta:
-correcta | inseguro: seguro | prohibido: permitido | inactivo: activo | desconocido: conocido | incompatible:
-compatible | inútil: útil
+ilegal: legal | imposible: posible | inválido: válido | inválida: válida | incorrecto: correcto | incorrecta: correcta
+| inseguro: seguro | prohibido: permitido | inactivo: activo | desconocido: conocido | incompatible: compatible |
+inútil: útil
 """
 
 FORMS = """
@@ -24,32 +27,39 @@ venta | abrir abro | cerrar cierro | eliminar elimino | añadir añado agregar a
 """
 
 OPPOSITES = """
-activar activo activa encender habilitar / desactivar desactivo desactiva apagar deshabilitar | permitido permitir /
-prohibido prohibir | comprar compro / vender vendo | abrir abro / cerrar cierro | antes / después | más / menos |
-grande grandes / pequeño pequeña pequeños | mayor / menor | alto alta / bajo baja | ventaja ventajas / desventaja
-desventajas inconvenientes | bueno buena / malo mala | mejor / peor | nuevo nueva / viejo vieja antiguo antigua |
-rápido rápida / lento lenta | añadir agregar / eliminar quitar borrar | subir aumentar / bajar reducir disminuir |
-ganar / perder | contra / favor | con / sin | máximo máxima / mínimo mínima | caliente / frío | izquierda / derecha
-| subir / descargar | importar / exportar | instalar / desinstalar | enviar / recibir | bloquear / desbloquear |
-hombre hombres / mujer mujeres | fácil / difícil | barato barata / caro cara | interior / exterior | público /
-privado | siempre / nunca | dentro / fuera | entrada / salida
+abre abren / cierra cierran | sube suben subir / baja bajan bajar | mayor mayores / menor menores | primero primera /
+último última | importación / exportación | ganancia / pérdida | padre / madre | hijo / hija | hermano / hermana |
+largo larga / corto corta | fuerte / débil | rico rica / pobre | cerca / lejos | lleno llena / vacío vacía | verano /
+invierno | día / noche | amigo / enemigo | encender enciendo / apagar apago | iniciar_sesión / cerrar_sesión |
+conectar / desconectar | prestar / pedir_prestado | depositar / retirar | aprobar aprobado / suspender suspendido |
+verdadero / falso | seguro segura / peligroso peligrosa | posible / imposible | activar activo activa encender
+habilitar / desactivar desactivo desactiva apagar deshabilitar | permitido permitir / prohibido prohibir | comprar
+compro / vender vendo | abrir abro / cerrar cierro | antes / después | más / menos | grande grandes / pequeño pequeña
+pequeños | mayor / menor | alto alta / bajo baja | ventaja ventajas / desventaja desventajas inconvenientes | bueno
+buena / malo mala | mejor / peor | nuevo nueva / viejo vieja antiguo antigua | rápido rápida / lento lenta | añadir
+agregar / eliminar quitar borrar | subir aumentar / bajar reducir disminuir | ganar / perder | contra / favor | con /
+sin | máximo máxima / mínimo mínima | caliente / frío | izquierda / derecha | subir / descargar | importar / exportar
+| instalar / desinstalar | enviar / recibir | bloquear / desbloquear | hombre hombres / mujer mujeres | fácil /
+difícil | barato barata / caro cara | interior / exterior | público / privado | siempre / nunca | dentro / fuera |
+entrada / salida
 """
 
 SYNONYMS = """
-móvil celular teléfono | coche carro auto | eliminar borrar quitar | activar encender habilitar | desactivar apagar
-deshabilitar | precio costo coste
+archivo fichero | carpeta directorio | querer amar | borrar eliminar suprimir | ordenador computadora | coche carro
+auto | móvil celular teléfono | precio coste costo | comenzar empezar iniciar | fundar fundó fundada | móvil celular
+teléfono | coche carro auto | eliminar borrar quitar | activar encender habilitar | desactivar apagar deshabilitar |
+precio costo coste
 """
 
 QUESTIONS = """
-who: quién quien quiénes | when: cuándo | where: dónde adónde | why: por_qué | how: cómo | what: qué | which: cuál
-cuáles | how_much: cuánto cuánta | how_many: cuántos cuántas | how_long: cuánto_tiempo | how_often:
-con_qué_frecuencia | how_old: cuántos_años
+when: a_qué_hora | why: cuál_es_la_razón por_qué_razón | who: quién quien quiénes | when: cuándo | where: dónde adónde
+| why: por_qué | how: cómo | what: qué | which: cuál cuáles | how_much: cuánto cuánta | how_many: cuántos cuántas |
+how_long: cuánto_tiempo | how_often: con_qué_frecuencia | how_old: cuántos_años
 """
 
 QUANTIFIERS = """
-all: todos todas cada todo toda | some: algunos algunas varios varias | only: solo sólo solamente únicamente |
-always: siempre | sometimes: veces | rarely: raramente | often: frecuentemente | half: mitad medio media | average:
-promedio
+all: todos todas cada todo toda | some: algunos algunas varios varias | only: solo sólo solamente únicamente | always:
+siempre | sometimes: veces | rarely: raramente | often: frecuentemente | half: mitad medio media | average: promedio
 """
 
 DEGREES = """

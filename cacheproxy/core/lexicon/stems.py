@@ -9,12 +9,15 @@ _ENGLISH = (
     "ings", "ing", "ions", "ion", "ally", "ies", "ied", "ous", "ily", "ely", "ed", "es", "ly", "ive", "al", "s", "y",
     "e",
 )  # fmt: skip
-_PLURALS = {
-    "de": ("en", "er", "em", "es", "e", "n", "s"),
-    "es": ("mente", "ciones", "ción", "es", "as", "os", "ar", "er", "ir", "a", "o", "e", "s"),
-    "pt": ("mente", "ções", "ção", "ões", "es", "as", "os", "ar", "er", "ir", "a", "o", "e", "s"),
-    "fr": ("ements", "ement", "ations", "ation", "es", "er", "ir", "ées", "ée", "és", "é", "e", "s", "x"),
+_ENDINGS = {
+    "de": "etest eten ete test ten te en er em es et st e n s t",
+    "es": "mente ciones ción ados adas idos idas aron ieron ando iendo ado ada ido ida aba ará ían an en ó es as os ar "
+    "er ir a o e s",
+    "pt": "mente ções ção ados adas idos idas aram eram iram ando endo indo ado ada ido ida ava ará ões am em ou eu iu "
+    "es as os ar er ir a o e s",
+    "fr": "ements ement ations ation aient ait ais ent ons ez es er ir ées ée és é e s x",
 }
+_CUT = {language: tuple(endings.split()) for language, endings in _ENDINGS.items()}
 _KEPT = 4
 """Characters that a stem has at least, where something was cut off."""
 _WHOLE = frozenset({
@@ -35,7 +38,9 @@ def stem(word: str, language: str) -> str:
         return word
     if language == "en":
         return _english(word)
-    for ending in _PLURALS.get(language, ()):
+    if language == "de" and word.startswith("ge") and word.endswith(("t", "en")) and len(word) > _KEPT + 3:
+        word = word[2:]
+    for ending in _CUT.get(language, ()):
         if word.endswith(ending) and len(word) - len(ending) >= _KEPT:
             return word[: -len(ending)]
     return word

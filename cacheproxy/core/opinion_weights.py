@@ -1,0 +1,63 @@
+"""The weights of `core.opinion`. Data only, written by tests/quality/train.py.
+
+Learnt from pairs of this project, and of BANKING77 (PolyAI, CC BY 4.0), CLINC150 (Larson et al., CC BY 3.0), PAWS-X
+(Google LLC), GPTCache (MIT).
+"""
+
+WEIGHTS = {
+    "added": 0.656, "changed": -2.275, "distance": -0.607, "exchanged": 0.998, "few shared": 0.449, "from/to": -0.571,
+    "guard addition": -0.637, "guard amounts": -3.127, "guard code": -1.726, "guard dates": -3.325,
+    "guard degrees": -1.691, "guard direction": -2.109, "guard names": -0.733, "guard negation": -3.240,
+    "guard numbers": -3.245, "guard polarity": -2.972, "guard question": -2.468, "guard quotes": -0.978,
+    "guard siblings": -0.839, "guard strict": -0.283, "guard substitution": -0.644, "guard wishes": -1.721,
+    "length": -0.030, "longer": 0.805, "names": -0.840, "narrowed": -0.323, "neighbours": 0.867,
+    "opening how/what": -0.566, "opening how/when": -1.501, "opening how/where": 1.183, "opening how/whether": 0.719,
+    "opening how/why": -0.492, "opening how/wish": 1.033, "opening what/when": -0.341, "opening what/where": -1.406,
+    "opening what/whether": -1.504, "opening what/who": -0.912, "opening what/why": 0.401, "opening what/wish": 0.702,
+    "opening when/where": -0.460, "opening when/whether": 0.123, "opening when/why": 0.030,
+    "opening when/wish": -0.416, "opening where/whether": 0.617, "opening where/wish": -0.256,
+    "opening whether/why": -0.170, "opening whether/wish": 0.978, "opening why/wish": 0.359, "other all": 0.599,
+    "other and": 0.660, "other article": 0.646, "other be": 0.378, "other do": -0.866, "other filler": 0.492,
+    "other in": 0.648, "other may": 0.697, "other must": 0.920, "other of": 1.122, "other over": 0.117,
+    "other we": -0.279, "other what": 0.482, "other you": -0.116, "person we/they": -0.513, "person we/you": -0.733,
+    "person you/they": 0.222, "place all/all": -1.204, "place article/nothing": 1.796, "place at end": -0.276,
+    "place be/be": 0.584, "place be/may": 0.318, "place be/nothing": 0.882, "place do/do": -1.960,
+    "place do/may": 0.359, "place do/must": 0.845, "place filler/how": 1.039, "place filler/light": -0.479,
+    "place filler/nothing": 2.034, "place filler/strong": 0.089, "place filler/we": 0.792, "place filler/what": 0.430,
+    "place filler/will": 0.715, "place from/of": -1.763, "place from/to": -3.149, "place how/when": -0.715,
+    "place how/where": -1.200, "place how/why": -0.060, "place in/nothing": 0.480, "place in/over": -1.751,
+    "place light/light": -0.353, "place light/nothing": 0.168, "place light/strong": 0.641, "place light/weak": 0.364,
+    "place may/may": 0.859, "place may/must": -1.029, "place may/when": -1.030, "place nothing/strong": -2.363,
+    "place nothing/we": 1.143, "place nothing/weak": -0.097, "place of/over": -1.824, "place of/strong": -1.800,
+    "place strong/strong": 0.303, "place strong/weak": -0.176, "place they/we": -3.289, "place we/you": -4.341,
+    "place weak/weak": -1.210, "place what/what": 0.867, "place what/where": -3.095, "place what/who": -2.206,
+    "place what/why": -1.118, "place when/where": -0.826, "roles": 0.147, "same substance": 0.283,
+    "same words": 1.055, "small all": -0.979, "small and": 0.804, "small article": 0.240, "small be": 0.245,
+    "small do": -0.063, "small filler": 0.450, "small from": -0.145, "small how": 0.071, "small in": 0.298,
+    "small may": 0.542, "small must": -0.013, "small of": 0.521, "small over": -0.349, "small they": -0.526,
+    "small to": 0.019, "small we": 0.007, "small what": 0.009, "small when": 0.005, "small where": 0.199,
+    "small who": -1.022, "small why": -0.649, "small will": 0.342, "small you": 0.335, "torn words": -2.765,
+    "turned": -1.503, "turned words": 0.060, "unlike in place": -2.400, "unlike words": -0.101, "vocabulary": 2.716,
+    "weak": 0.463,
+}  # fmt: skip
+BIAS = -2.032
+CURVE = (
+    (-4.134, 0.0098),
+    (-3.36, 0.0174),
+    (-2.772, 0.0588),
+    (-2.423, 0.098),
+    (-1.937, 0.3333),
+    (-1.314, 0.4804),
+    (-0.951, 0.5294),
+    (-0.73, 0.6471),
+    (-0.574, 0.8039),
+    (-0.453, 0.8235),
+    (-0.298, 0.8663),
+    (0.192, 0.9047),
+    (0.793, 0.9478),
+    (1.004, 0.9608),
+    (1.159, 0.9801),
+    (1.401, 0.9826),
+    (2.055, 0.9894),
+    (3.778, 0.9918),
+)

@@ -1,0 +1,126 @@
+"""The shapes of what admin calls take and give, as JSON Schema (OpenAPI 3.1). Data."""
+
+from typing import Any
+
+from cacheproxy.core.controls import MAX_NAME_BYTES
+from cacheproxy.core.knowledge import GREATEST, TYPE
+from cacheproxy.core.removal import CONFIRMATION
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NAME: Schema = {"type": "string", "minLength": 1}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+PATH: Schema = {"type": "string", "pattern": "^/[!-~]*$", "maxLength": 8192}
+CURSOR: Schema = {"type": "string", "pattern": "^([0-9a-f]{64}|[^/]*/[0-9]{1,20})?$"}
+YES: Schema = {"type": "boolean"}
+ANY: Schema = {"type": "object"}
+VERSION: Schema = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES}, {"type": "number"}]}
+ID: Schema = {"type": "string", "description": "What `X-Cache-Entry-Id` says.", "examples": ["0" * 32]}
+SOME_NAMES: Schema = {"oneOf": [NAME, {"type": "array", "items": NAME, "minItems": 1}]}
+
+
+def ref(name: str) -> Schema:
+    """A schema of the list below, by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def maybe(schema: Schema) -> Schema:
+    """The same, or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def rows(schema: Schema) -> Schema:
+    """A list of it."""
+    return {"type": "array", "items": schema}
+
+
+def record(*optional: str, **members: Schema) -> Schema:
+    """An object with these members; more may come in later versions."""
+    required = [name for name in members if name not in optional]
+    return {"type": "object", "properties": members, **({"required": required} if required else {})}
+
+
+def closed(*optional: str, **members: Schema) -> Schema:
+    """An object with these members and no others."""
+    return {**record(*optional, **members), "additionalProperties": False}
+
+
+_ENTRY: dict[str, Schema] = {
+    "id": ID, "endpoint": TEXT, "model": TEXT, "namespace": TEXT, "tags": rows(TEXT), "kb": rows(TEXT),
+    "stored_at": NUMBER, "fresh_until": NUMBER, "expires_at": NUMBER, "state": {"enum": ["fresh", "stale"]},
+    "bytes": COUNT, "took": NUMBER, "tokens": record(prompt=COUNT, completion=COUNT),
+}  # fmt: skip
+_PUBLICATION: dict[str, Schema] = {
+    "version": VERSION, "changed_documents": maybe(rows(NAME)),
+    "sequence": maybe({"type": "integer", "minimum": 0, "maximum": GREATEST}),
+}  # fmt: skip
+_EVENT: dict[str, Schema] = {
+    "specversion": {"type": "string", "pattern": r"^1\."}, "source": NAME, "id": NAME, "subject": TEXT, "data": {},
+}  # fmt: skip
+_SELECTOR: dict[str, Schema] = {
+    "tags": SOME_NAMES, "kb": SOME_NAMES, "model": TEXT, "namespace": TEXT, "entry_ids": SOME_NAMES,
+    "older_than": {"type": "number", "minimum": 0, "maximum": 2**31}, "changed_documents": SOME_NAMES,
+}  # fmt: skip
+_MODE: dict[str, Schema] = {"mode": {"enum": ["hard", "soft"]}, "dry_run": YES}
+_ALL = closed(all={"const": True})
+_COURSE: dict[str, Schema] = {
+    "name": TEXT, "version": TEXT, "course": TEXT, "matched": COUNT, "purged": COUNT, "epoch": maybe(COUNT),
+}  # fmt: skip
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": record(error=record(message=TEXT, type=TEXT, param=maybe(TEXT), code=TEXT)),
+    "Purged": record(matched=COUNT, purged=COUNT, epoch=COUNT),
+    "Selector": {
+        **closed(*_SELECTOR, **_SELECTOR),
+        "minProperties": 1,
+        "description": "Answers for which all of it holds; of a list any one.",
+    },
+    "Order": {
+        "anyOf": [
+            closed("mode", "dry_run", "confirm", selector=ref("Selector"), confirm={}, **_MODE),
+            closed("mode", "dry_run", selector=_ALL, confirm={"const": CONFIRMATION}, **_MODE),
+            closed("mode", "confirm", selector=_ALL, confirm={}, **{**_MODE, "dry_run": {"const": True}}),
+        ]
+    },
+    "Version": closed("changed_documents", "sequence", **_PUBLICATION),
+    "Published": record("name", "version", "matched", "purged", "epoch", **_COURSE),
+    "Event": {
+        "anyOf": [
+            record(
+                type={"const": TYPE},
+                **{**_EVENT, "subject": NAME, "data": record("changed_documents", "sequence", **_PUBLICATION)},
+            ),
+            record("subject", "data", type={**NAME, "not": {"const": TYPE}}, **{**_EVENT, "subject": {}}),
+        ],
+        "description": "A CloudEvent; one of another type is taken and ignored.",
+    },
+    "Judgement": closed(
+        "request", entry_id=NAME, verdict={"enum": ["right", "wrong"]}, request=maybe(ANY)
+    ),
+    "Heeded": record(entry_id=TEXT, verdict=TEXT, removed=COUNT, barred=COUNT, lifted=COUNT),
+    "Entry": record(**_ENTRY),
+    "ShownEntry": record(
+        **_ENTRY, answer=maybe(record(status={"type": "integer"}, stream=YES, text=TEXT, cut=YES))
+    ),
+    "Question": {
+        **closed("path", "headers", path=PATH,
+                 headers=maybe({"type": "object", "additionalProperties": TEXT}), body={"type": ["object", "string"]}),
+        "description": "A request: or its body alone, with `?path=` and `X-Lookup-<name>` header fields.",
+    },
+    "Neighbour": record(
+        "question", entry_id=ID, similarity=maybe(NUMBER), rank_by_meaning=maybe(COUNT), rank_by_words=maybe(COUNT),
+        verdict=TEXT, question=TEXT,
+        guards=rows(record("detail", guard=TEXT, on=YES, objects=YES, reason=maybe(TEXT), detail=TEXT)),
+    ),
+    "Looked": record(
+        "model", "namespace", "kb", endpoint=maybe(TEXT), model=TEXT, namespace=TEXT, kb=rows(TEXT),
+        would={"enum": ["exact", "semantic", "backend"]}, entry_id=maybe(ID), reason=maybe(TEXT), why=maybe(TEXT),
+        exact=rows(record("age", "ttl", entry_id=ID, serves=YES, reason=maybe(TEXT), age=COUNT,
+                          ttl={"type": "integer"})),
+        semantic=maybe(record("threshold", "neighbours", serves=YES, reason=maybe(TEXT), why=maybe(TEXT),
+                              threshold=NUMBER, neighbours=rows(ref("Neighbour")))),
+    ),
+}  # fmt: skip
+"""By name."""
