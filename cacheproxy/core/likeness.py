@@ -5,6 +5,7 @@ Total over any text, linear in its length up to `MOST`, symmetric in the two. A 
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cacheproxy.core.guards import (
     dates,
@@ -20,12 +21,15 @@ from cacheproxy.core.guards import (
 )
 from cacheproxy.core.guards.pair import Features, Pair
 from cacheproxy.core.guards.table import GUARDS, REASONS, Guard
-from cacheproxy.core.lexicon import LEXICONS
+from cacheproxy.core.lexicon import LANGUAGES, lexicon
 
 __all__ = ["ALL", "DEFAULT", "MOST", "Features", "Guard", "Verdict", "explain", "judge", "prepare"]
 
 MOST = 8_192
 """Characters of a text that are read; what comes after must be the same, character for character."""
+
+REMEMBERED = 256
+"""Texts that have been read and are remembered: several look at each."""
 
 ALL = frozenset(Guard)
 DEFAULT = ALL - {Guard.STRICT}
@@ -51,11 +55,19 @@ class Verdict:
         return REASONS[self.guard]
 
 
+def load() -> None:
+    """Make ready what every text is read with; else that is done at the first one, and takes it a tenth of a second."""
+    for tongue in LANGUAGES:
+        lexicon(tongue)
+    language.language("")
+
+
 def prepare(text: str) -> Features:
-    """Read `text` once, so that it can be compared often."""
+    """Read `text` once, so that it can be compared often. The latest are remembered."""
     return _prepare(text, "")
 
 
+@lru_cache(REMEMBERED)
 def _prepare(whole: str, told: str) -> Features:
     """Read a text, which is in the language `told` if that is not empty."""
     text, tail = whole[:MOST], whole[MOST:]
@@ -63,9 +75,9 @@ def _prepare(whole: str, told: str) -> Features:
         text = unicodedata.normalize("NFKC", text)
     literal = spans.spans(text, tail)
     tongue, sure = (told, True) if told else language.language(literal.rest)
-    lexicon = LEXICONS[tongue]
-    read = tokens.tokens(literal.rest, lexicon)
-    words = [lexicon.word(token) for token in read.words]
+    known = lexicon(tongue)
+    read = tokens.tokens(literal.rest, known)
+    words = [known.word(token) for token in read.words]
     when = dates.dates(words, read.names)
     amounts = quantities.quantities(words, tongue, when.used)
     used = when.used | amounts.used

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cacheproxy.core import likeness
 from cacheproxy.core.redis_url import Topology
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.semantic import Meaning
@@ -94,12 +95,16 @@ class Layer:
                 embedder = await worker.do(partial(embedding.embedder, self._settings))
             finally:
                 worker.close()
+        worker = Worker("reading")
         try:
+            await worker.do(likeness.load)
             await embedder.warm()
             index = self._index(embedder)
         except BaseException:
             await embedder.close()
             raise
+        finally:
+            worker.close()
         self.meaning.embedder.exchange(embedder)
         self.meaning.index.exchange(index)
         self.meaning.ready = True

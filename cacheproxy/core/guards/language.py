@@ -1,8 +1,9 @@
 """Which language a text is in, by its script and its commonest words. Pure, linear."""
 
 import re
+from functools import cache
 
-from cacheproxy.core.lexicon import LEXICONS
+from cacheproxy.core.lexicon import lexicon
 
 _KANA = re.compile("[\u3041-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -11,6 +12,7 @@ _MARKS = (
     dict.fromkeys("äöüß", "de") | dict.fromkeys("ñ¿¡", "es") | dict.fromkeys("ãõ", "pt") | dict.fromkeys("èùœ", "fr")
 )
 """Letters and signs of one language."""
+_VOTING = ("en", "de", "es", "pt", "fr")
 _READ = 400
 """Characters of a text that are looked at."""
 
@@ -23,9 +25,10 @@ def language(text: str) -> tuple[str, bool]:
             return "ja", True
         if _HAN.search(text):
             return "zh", True
-    votes: dict[str, int] = dict.fromkeys(_COMMON, 0)
+    votes: dict[str, int] = dict.fromkeys(_VOTING, 0)
+    by_word = _votes()
     for word in _LATIN.findall(text.lower()):
-        for name in _VOTES.get(word, ()):
+        for name in by_word.get(word, ()):
             votes[name] += 1
     if not text.isascii():
         for letter in _MARKS.keys() & set(text.lower()):
@@ -35,8 +38,11 @@ def language(text: str) -> tuple[str, bool]:
     return best, votes[best] >= 2 and votes[best] > rest + 1
 
 
-_COMMON = {name: LEXICONS[name].common for name in ("en", "de", "es", "pt", "fr")}
-_VOTES: dict[str, tuple[str, ...]] = {}
-for _name, _words in _COMMON.items():
-    for _word in _words:
-        _VOTES[_word] = (*_VOTES.get(_word, ()), _name)
+@cache
+def _votes() -> dict[str, tuple[str, ...]]:
+    """The languages that a word is common in."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in _VOTING:
+        for word in lexicon(name).common:
+            found[word] = (*found.get(word, ()), name)
+    return found

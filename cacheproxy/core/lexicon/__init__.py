@@ -1,5 +1,5 @@
 """What the guards of `core.likeness` know about words, language by language. The words themselves are data modules."""
 
-from cacheproxy.core.lexicon.lexicon import ENGLISH, LEXICONS, Lexicon, Word
+from cacheproxy.core.lexicon.lexicon import LANGUAGES, Lexicon, Word, lexicon
 
-__all__ = ["ENGLISH", "LEXICONS", "Lexicon", "Word"]
+__all__ = ["LANGUAGES", "Lexicon", "Word", "lexicon"]

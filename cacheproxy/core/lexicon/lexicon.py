@@ -7,7 +7,7 @@ by ``|``, the two sides of opposites by ``/``; ``name: words`` names a group, ``
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import ModuleType
 
 from cacheproxy.core.lexicon import (
@@ -197,10 +197,14 @@ def _named(group: str) -> tuple[str, str]:
     return name.strip(), words.strip()
 
 
-LEXICONS = {
-    "en": Lexicon("en", english, english_families, english_opposites, english_synonyms),
-    "zh": Lexicon("zh", chinese), "ja": Lexicon("ja", japanese), "pt": Lexicon("pt", portuguese),
-    "es": Lexicon("es", spanish), "de": Lexicon("de", german),
-    "fr": Lexicon("fr", french),
+_MODULES = {
+    "en": (english, english_families, english_opposites, english_synonyms),
+    "zh": (chinese,), "ja": (japanese,), "pt": (portuguese,), "es": (spanish,), "de": (german,), "fr": (french,),
 }  # fmt: skip
-ENGLISH = LEXICONS["en"]
+LANGUAGES = tuple(_MODULES)
+
+
+@cache
+def lexicon(language: str) -> Lexicon:
+    """The words of one of `LANGUAGES`. Made when it is first asked for: that takes some 30 milliseconds."""
+    return Lexicon(language, *_MODULES[language])
