@@ -18,7 +18,7 @@ _REMEMBERED = 8_192
 _SIGNS = r"[$€£¥₹%°]|(?<![\w.])[.,]\d+|[&<>=]|[.?!;\n]"
 _CHUNK = re.compile(rf"[^\W_]+(?:['\u2019.,:/@+\-\u2013_&*^][^\W_]+)*(?:\+\+|#(?!\w)|[%°])?|{_SIGNS}")
 _ASCII = re.compile(rf"[A-Za-z0-9]+(?:['.,:/@+\-_&*^][A-Za-z0-9]+)*(?:\+\+|#(?!\w)|%)?|{_SIGNS}")
-_LETTERED = re.compile(r"[^\W\d_]-?\d")
+_LETTERED = re.compile(r"[^\W\d_][-+]?\d")
 _HYPHENS = re.compile("[-_]")
 _HOST = re.compile(r"[\w-]+(\.[a-z]{2,})+")
 _JOINTS = re.compile(r"[-./,:@+_&*^]")

@@ -1,6 +1,11 @@
 """English words that belong together: forms of one word, things of one kind. Data only."""
 
 FORMS = """
+india indian indians | japan japanese | china chinese | russia russian russians | germany german germans | france
+french |
+spain spanish | italy italian italians | canada canadian canadians | mexico mexican mexicans | brazil brazilian
+brazilians | australia australian australians | turkey turkish | korea korean koreans | sweden swedish |
+portugal portuguese | ireland irish | greece greek greeks | israel israeli israelis | pakistan pakistani pakistanis |
 begin began begun | become became | bring brought | catch caught | drive drove driven | fall fell fallen | feel felt
 fly flew flown | forget forgot forgotten | hold held | keep kept | leave left | lend lent | meet met | read | ride
 rode ridden | run ran running | see saw seen | sell sold | send sent | sing sang sung | sit sat | sleep slept | speak
