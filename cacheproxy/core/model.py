@@ -155,6 +155,7 @@ class Unfit(Enum):
 
     EMPTY = "empty"
     TOO_LONG = "too_long"  # more tokens than the embedder reads; a text is never cut
+    BUSY = "busy"  # more texts wait than can be embedded in time
     UNKNOWN_TOKENS = "unknown_tokens"  # too large a share of tokens that it does not know
 
 

@@ -95,6 +95,9 @@ class Reason(Enum):
     NOT_CONFIRMED = (
         "not_confirmed", "The answer to a like question is another credential's, and too few were told the same.",
     )  # fmt: skip
+    EMBEDDER_BUSY = (
+        "embedder_busy", "Nothing is stored for this request, and too many questions are being embedded already.",
+    )  # fmt: skip
     SEMANTIC_LOADING = (
         "semantic_loading", "Nothing is stored for this request, and the embedding model is not loaded yet.",
     )  # fmt: skip

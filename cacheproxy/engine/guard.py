@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_EMBEDDED = 64
+"""Texts that are embedded at once. One more would wait in vain, and its waiting would look like a failure."""
+
+
 class GuardedStore:
     """A `Store` that never raises and never takes longer than `deadline` seconds to answer; removals excepted."""
 
@@ -96,6 +100,7 @@ class GuardedEmbedder:
     def __init__(self, embedder: Embedder | None, deadline: float, journal: Journal) -> None:
         self._embedder = embedder
         self.breaker = Breaker("embedder", deadline, journal)
+        self._running = 0
 
     def __repr__(self) -> str:
         return f"<GuardedEmbedder {self._embedder!r} {self.breaker!r}>"
@@ -107,7 +112,13 @@ class GuardedEmbedder:
     async def embed(self, text: str, scope: bytes) -> "NDArray[np.float32] | Unfit | Trouble":
         if (embedder := self._embedder) is None:
             return Trouble("the embedding model is not loaded", "loading")
-        found = await self.breaker.call(lambda: embedder.embed(text, scope))
+        if self._running >= MOST_EMBEDDED:
+            return Unfit.BUSY
+        self._running += 1
+        try:
+            found = await self.breaker.call(lambda: embedder.embed(text, scope))
+        finally:
+            self._running -= 1
         return cast("NDArray[np.float32] | Unfit | Trouble", found)
 
     async def close(self) -> None:

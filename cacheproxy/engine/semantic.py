@@ -29,6 +29,7 @@ _UNFIT = {
     Unfit.EMPTY: Reason.EMPTY_QUESTION,
     Unfit.TOO_LONG: Reason.TOO_LONG_QUESTION,
     Unfit.UNKNOWN_TOKENS: Reason.UNKNOWN_WORDS,
+    Unfit.BUSY: Reason.EMBEDDER_BUSY,
 }
 _MODES = frozenset({Mode.ON, Mode.OPT_IN, Mode.READ_ONLY})
 """Of the exact layer, those in which stored answers are served."""

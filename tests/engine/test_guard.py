@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from cacheproxy.core.model import Census, Entry
+from cacheproxy.core.model import Census, Entry, Identity, Unfit
 from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.engine import breaker
 from cacheproxy.engine.breaker import FAILURES
-from cacheproxy.engine.guard import GuardedEmbedder, GuardedEpochs, GuardedIndex, GuardedStore
+from cacheproxy.engine.guard import MOST_EMBEDDED, GuardedEmbedder, GuardedEpochs, GuardedIndex, GuardedStore
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Kept
 from cacheproxy.stores.memory import Memory
@@ -433,3 +433,37 @@ def test_it_says_what_it_is(inner, notes, caplog):
     caplog.set_level(logging.DEBUG)
     assert repr(GuardedStore(inner, "x", 1.0, notes)).startswith("<GuardedStore <Memory 1 entries")
     assert "<Breaker x (read) closed>" in repr(GuardedStore(inner, "x", 1.0, notes))
+
+
+class Held:
+    """An embedder that answers when it is let."""
+
+    identity = Identity("held", "1", 2)
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    async def embed(self, text: str, scope: bytes):
+        await self.gate.wait()
+        return text
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_more_texts_than_can_be_embedded_in_time_do_not_wait_and_are_no_failure(notes):
+    held = Held()
+    embedder = GuardedEmbedder(held, 60.0, notes)
+    going = [asyncio.create_task(embedder.embed(str(number), b"")) for number in range(MOST_EMBEDDED)]
+    await asyncio.sleep(0)
+    assert await embedder.embed("one more", b"") is Unfit.BUSY
+    going.pop().cancel()
+    await asyncio.wait([asyncio.create_task(asyncio.sleep(0))])
+    last = asyncio.create_task(embedder.embed("in the place of one who left", b""))
+    await asyncio.sleep(0)
+    held.gate.set()
+    assert await last == "in the place of one who left"
+    assert await asyncio.gather(*going) == [str(number) for number in range(MOST_EMBEDDED - 1)]
+    assert embedder.breaker.closed
+    assert notes.counted == []
+    await embedder.close()
