@@ -233,6 +233,9 @@ class Notices(Protocol):
     async def oldest(self) -> bytes | None:
         """The id of the oldest event that was given to any reader and is not done; None if all are."""
 
+    async def hold(self, identity: bytes) -> None:
+        """The event is still being dealt with: it is not another's for as long again."""
+
     async def done(self, identity: bytes) -> None:
         """The event has been dealt with."""
 

@@ -146,6 +146,14 @@ async def test_the_token_is_sent_and_never_shown(commands, start):
         assert "other-than-that" not in done.err
 
 
+@pytest.mark.parametrize("call", [("kb", "list", "--admin-token", "x\ny"), ("warm", "/dev/null", "--api-key", "x\0y")])
+async def test_a_token_that_no_header_can_have_is_refused_and_not_shown(commands, tmp_path, call):
+    state = ("--state", str(tmp_path / "state")) if call[0] == "warm" else ()
+    done = await commands.run(*call, *state)
+    assert done.code == 2
+    assert "that no header can have" in done.sentence
+
+
 async def test_what_was_not_carried_out_is_one(run, proxy, monkeypatch):
     from cacheproxy.errors import Trouble
 

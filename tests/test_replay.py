@@ -15,7 +15,7 @@ from cacheproxy.settings import resolve
 from cacheproxy.wiring import terms
 from tests.commands import Commands
 from tests.fakes.embedder import Chosen
-from tests.rig import BODY, CHAT, Client
+from tests.rig import BODY, CHAT, Client, until
 
 
 def settings(**values):
@@ -175,6 +175,24 @@ async def test_guards_scopes_frames_and_wishes_hold():
     rules = [{"match": {"model": "m"}, "set": {"semantic": False}}]
     told = (asked(question(one)), asked(question(other)))
     assert await alike(*told, semantic__threshold=0.9, rules=rules) == ["absent", "absent"]
+
+
+async def test_it_says_what_a_proxy_does_by_meaning(start, session):
+    """The same questions at a real one, one after the other."""
+    embedder = Chosen()
+    for text, similarity in NEAR.items():
+        embedder.near(text, similarity)
+    proxy = await start(embedder=embedder)
+    client, texts = Client(proxy.base, session), [*NEAR, *NEAR, "what does shipping cost"]
+    real = []
+    for text in texts:
+        before = len(proxy.house.meaning.index._index)
+        answer = await client.chat(question(text))
+        real.append(answer.get("x-cache-tier") or "absent")
+        if answer.cache == "MISS":
+            await until(lambda before=before: len(proxy.house.meaning.index._index) > before)
+    assert await alike(*[asked(question(text)) for text in texts]) == real
+    assert {"exact", "semantic", "absent"} == set(real)
 
 
 def test_a_question_without_a_vector_is_found_by_nobody():

@@ -174,6 +174,7 @@ def test_every_name_can_be_set_in_every_source(file, name):
         }.get(name, '["/a/b"]')
         value = {
             "access.key_groups": '[{"name": "a", "keys": ["sk-1"]}]', "savings.prices": '[{"model": "m"}]',
+            "kb.watch": '[{"name": "a", "path": "/a"}]',
             "rules": '[{"set": {"ttl": 5}}]', "prefix.rules.patterns": '[{"pattern": "a", "action": "drop"}]',
         }.get(name, value)  # fmt: skip
         expected = orjson.loads(value)

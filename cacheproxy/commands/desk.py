@@ -36,6 +36,9 @@ def call(  # noqa: PLR0913 - a call, every fact about it
     if isinstance(wrong := address.read(url), str):
         raise ConfigurationError(f"`--admin-url` {wrong}")
     url = (url if "://" in url else f"http://{url}").rstrip("/")
+    token = (token or "").strip() or None
+    if token is not None and not token.isprintable():
+        raise ConfigurationError("`--admin-token` is no token: it has characters that no header can have")
     status, told = asyncio.run(_call(url, path, token, method, document))
     if status == 200 and isinstance(told, dict) and has in told:
         return told

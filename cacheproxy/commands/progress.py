@@ -21,7 +21,7 @@ class Progress:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._done = {line for line in _read(path).splitlines() if len(line) == DIGITS}
+            self._done = set(_read(path).splitlines())
             self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
         except OSError as error:
             raise ConfigurationError(f"cannot keep {path}: {error.strerror}") from None

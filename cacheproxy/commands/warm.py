@@ -41,6 +41,9 @@ def warm(  # noqa: PLR0913 - the options of the command
         raise click.UsageError("say with --state where it is kept what is done")
     read = list(requests(file))
     bad = [one for one in read if isinstance(one, BadLine)]
+    api_key = (api_key or "").strip()
+    if not api_key.isprintable():
+        raise ConfigurationError("`--api-key` is no key: it has characters that no header can have")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     with Progress(state or Path(f"{file}.state")) as progress:
         wanted = [one for one in read if not isinstance(one, BadLine) and one not in progress]

@@ -18,6 +18,8 @@ log = logging.getLogger("cacheproxy.purge")
 
 PAUSE = 0.5
 """Seconds between two looks when nothing is told."""
+HOLDING = 3.0
+"""Seconds after which it is said again that an event is being carried out, which can take long."""
 WHO = "events"
 
 
@@ -84,10 +86,22 @@ class Follower:
     async def _carry_out(self, notice: Notice) -> None:
         told = streamed.read(notice.fields)
         if isinstance(told, Publication):
-            await self._knowledge.publish(told)
+            await self._publish(notice.identity, told)
         elif told is not None:
             self._journal.count("knowledge", "unreadable")
             log.warning("event %s of the stream cannot be read: %s", notice.identity.decode("latin-1"), told.name)
+
+    async def _publish(self, identity: bytes, told: Publication) -> None:
+        publishing = asyncio.get_running_loop().create_task(self._knowledge.publish(told))
+        try:
+            while not (await asyncio.wait([publishing], timeout=HOLDING))[0]:
+                await self._notices.hold(identity)
+        finally:
+            publishing.cancel()
+            await asyncio.wait([publishing])
+            failed = None if publishing.cancelled() else publishing.exception()
+        if failed is not None:
+            raise failed
 
     async def close(self) -> None:
         """Stop following: what is held is taken over by another replica, or after the next start."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cacheproxy.core.model import Entry
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.removal import Removals, Selector
+from cacheproxy.engine.gate import Gate
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock, Epochs, Kept, Store
 
@@ -30,11 +31,14 @@ class Mark:
 class Shelf:
     """A guarded store, and the removals that all who share it know."""
 
-    def __init__(self, store: Store, removals: Removals, epochs: Epochs, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, removals: Removals, epochs: Epochs, clock: Clock, gate: Gate | None = None
+    ) -> None:
         self._store = store
         self._removals = removals
         self._epochs = epochs
         self._clock = clock
+        self._gate = gate or Gate()
 
     def __repr__(self) -> str:
         return f"<Shelf {self._store!r} {self._removals!r}>"
@@ -50,7 +54,10 @@ class Shelf:
 
     async def get(self, key: bytes) -> Entry | Trouble | None:
         """The entry of `key`; why that cannot be told; None if there is none."""
-        return await self._store.get(key)
+        entry = await self._store.get(key)
+        if isinstance(entry, Entry) and entry.knowledge and not self._gate.passes(entry.knowledge):
+            return Trouble("the versions of its knowledge bases are not known yet", "version")
+        return entry
 
     async def holds(self, mark: Mark, *entries: Entry) -> bool:
         """Whether `entries`, looked up since `mark`, may still be served, now."""

@@ -18,6 +18,7 @@ from cacheproxy.schema.kinds import (
     read_switch,
     read_url,
 )
+from cacheproxy.schema.knowledge import KbSettings
 from cacheproxy.schema.matching import MatchingSettings
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixSettings
@@ -236,6 +237,7 @@ class Settings(Model):
     stream: StreamSettings = StreamSettings()
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()
+    kb: KbSettings = KbSettings()
     store: StoreSettings = StoreSettings()
     redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()

@@ -2,6 +2,7 @@
 
 import time
 
+from cacheproxy.engine.gate import Gate
 from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
 from cacheproxy.engine.shelf import Shelf
@@ -16,6 +17,7 @@ from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
 from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.meaning import Layer
+from cacheproxy.wiring.sources import Sources
 from cacheproxy.wiring.storage import open_storage
 from cacheproxy.wiring.trust import feedback, trust
 
@@ -50,6 +52,11 @@ class House:
         self.knowledge = Knowledge(
             registry=self.storage.registry, purge=self.purge, journal=self.telemetry, clock=self.clock
         )
+        self.gate, shared = Gate(), self.storage.shared
+        self.sources = Sources(
+            settings, knowledge=self.knowledge, gate=self.gate, notices=shared.notices if shared is not None else None,
+            journal=self.telemetry,
+        )  # fmt: skip
         self.feedback = feedback(settings, self.storage, self.purge, self.telemetry)
         self.trust = None
         if self.meaning is not None:
@@ -62,7 +69,7 @@ class House:
         balance = Balance(upstreams, policy=told.routing, bound=told.load_bound)
         self.backends = Backends(upstreams, patience, balance, interval=told.load_interval)
         self.engine = engine.build(
-            settings, shelf=Shelf(self.store, removals, epochs, self.clock), backend=self.backends,
+            settings, shelf=Shelf(self.store, removals, epochs, self.clock, self.gate), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
             realm=realm(settings, upstreams), meaning=self.meaning,
             knowledge=self.knowledge, feedback=self.feedback, trust=self.trust,
@@ -74,6 +81,7 @@ class House:
     async def meet(self) -> None:
         """Make the first contact with what is shared, and load what takes time to load. Before anything is asked."""
         survey = await self.storage.shared.meet() if self.storage.shared is not None else None
+        self.sources.start()
         if self.layer is not None:
             if survey is not None:
                 self.layer.learn(survey)
@@ -89,6 +97,7 @@ class House:
 
     async def close(self) -> None:
         """Write out what is kept, and let go."""
+        await self.sources.close()
         if self.layer is not None:
             await self.layer.close()
         if self.trust is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable
 from functools import partial
 
@@ -18,6 +19,7 @@ from cacheproxy.stores.quarantine_redis import RedisQuarantine
 from cacheproxy.stores.redis import RedisStore
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_epochs import RedisEpochs
+from cacheproxy.stores.redis_events import RedisEvents
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
@@ -48,6 +50,7 @@ class Shared:
         epochs = RedisEpochs(calls, keys, removals, clock, secret=proposed, agreed=agreed)
         self._epochs = epochs
         self.registry: Registry = RedisRegistry(calls, keys)
+        self.notices = RedisEvents(calls, told.prefix, secrets.token_hex(8))
         self.quarantine: Quarantine = RedisQuarantine(calls, keys)
         self.witnesses: Witnesses = RedisWitnesses(calls, keys)
         width = max(1, told.max_connections // 2)

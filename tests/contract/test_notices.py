@@ -58,5 +58,6 @@ async def test_an_event_goes_to_one_reader_and_is_done_or_taken_over(servers, jo
     await one.done(first.identity)
     assert await other.oldest() == second.identity
     assert [notice.identity for notice in await heir.take()] == [second.identity]
+    await heir.hold(second.identity)
     await heir.done(second.identity)
     assert await one.oldest() is None

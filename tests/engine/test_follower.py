@@ -1,5 +1,6 @@
 """Following a stream of events: in order, once, and nothing is served before what was told is in force."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class Stream:
     new: list[Notice] = field(default_factory=list)
     pending: set[bytes] = field(default_factory=set)
     broken: Exception | None = None
+    held: list[bytes] = field(default_factory=list)
 
     def tell(self, *told: Notice) -> None:
         self.new += told
@@ -46,6 +48,11 @@ class Stream:
     async def oldest(self) -> bytes | None:
         return min(self.pending, key=place, default=None)
 
+    async def hold(self, identity: bytes) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.held.append(identity)
+
     async def done(self, identity: bytes) -> None:
         self.pending.discard(identity)
 
@@ -54,10 +61,18 @@ class Stream:
 class Told:
     told: list[Publication] = field(default_factory=list)
     fails: bool = False
+    may_end: asyncio.Event | None = None
+    cancelled: int = 0
 
     async def publish(self, told: Publication) -> None:
         if self.fails:
             raise Trouble("no answer in time")
+        try:
+            if self.may_end is not None:
+                await self.may_end.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
         self.told.append(told)
 
     @property
@@ -141,6 +156,35 @@ async def test_what_could_not_be_carried_out_is_tried_again_before_what_comes_af
     await scene.turns()
     assert scene.told.versions == ["v1", "v2"]
     assert scene.stream.pending == set()
+
+
+async def test_what_takes_long_is_held_until_it_is_done(scene, monkeypatch):
+    """Else another replica would take it over, and an old version could come after a newer one."""
+    monkeypatch.setattr(module, "HOLDING", 0.001)
+    scene.told.may_end = asyncio.Event()
+    scene.stream.tell(notice(1))
+    scene.follower.start()
+    await until(lambda: len(scene.stream.held) > 2)
+    assert set(scene.stream.held) == {b"1-0"}
+    assert (scene.told.told, scene.stream.pending) == ([], {b"1-0"})
+    scene.told.may_end.set()
+    await until(lambda: scene.is_open)
+    assert (scene.told.versions, scene.told.cancelled) == (["v1"], 0)
+
+
+@pytest.mark.parametrize("ends", ["close", "trouble"])
+async def test_what_is_given_up_does_not_go_on_behind(scene, monkeypatch, ends):
+    monkeypatch.setattr(module, "HOLDING", 0.001)
+    scene.told.may_end = asyncio.Event()
+    scene.stream.tell(notice(1))
+    scene.follower.start()
+    await until(lambda: scene.stream.held)
+    if ends == "close":
+        await scene.follower.close()
+    else:
+        scene.stream.broken = Trouble("no answer in time")
+    await until(lambda: scene.told.cancelled == 1)
+    assert (scene.told.told, scene.stream.pending, scene.is_open) == ([], {b"1-0"}, False)
 
 
 async def test_what_cannot_be_read_is_done_with_counted_and_not_repeated_in_the_log(scene, caplog):

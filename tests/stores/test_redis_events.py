@@ -4,7 +4,7 @@ import pytest
 
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.redis_calls import Calls
-from cacheproxy.stores.redis_events import STREAM, RedisEvents
+from cacheproxy.stores.redis_events import STREAM, TAKE_OVER, RedisEvents
 from tests.fakes.relay import DOWN
 
 pytestmark = pytest.mark.redis
@@ -100,6 +100,16 @@ async def test_what_a_living_reader_holds_is_not_taken_over(redis, reader):
     assert await reader("b").take() == []
 
 
+async def test_what_is_held_is_not_taken_over(redis, reader):
+    (first,) = tell(redis, "1")
+    one, heir = reader("a"), reader("b", abandoned=60.0)
+    await one.take()
+    redis.cli("XCLAIM", STREAM, "cacheproxy", "a", 0, first, "IDLE", 100_000, "JUSTID")
+    await one.hold(first)
+    assert await heir.take() == []
+    assert redis.cli("XPENDING", STREAM, "cacheproxy", "-", "+", 1)[0][1] == b"a"
+
+
 async def test_what_was_given_and_did_not_arrive_is_given_again(redis, reader, relay_to, link_to):
     """The reply is lost on its way."""
     tell(redis, "1")
@@ -133,6 +143,22 @@ async def test_an_event_that_was_cut_off_the_stream_has_no_text(redis, reader):
     redis.cli("XTRIM", STREAM, "MAXLEN", "0")
     dead._is_unsure = True
     assert texts(await dead.take()) == [None]
+
+
+async def test_what_redis_6_does_not_name_is_read_as_ones_own(redis, reader, monkeypatch):
+    """It gives nothing in place of an event that was cut off."""
+    tell(redis, "1")
+    one = reader()
+    await one.take()
+    inner = one._calls.script
+
+    async def script(script, *told):
+        return [None] if script is TAKE_OVER else await inner(script, *told)
+
+    monkeypatch.setattr(one._calls, "script", script)
+    one._looked_at = -100.0
+    assert await one.take() == []
+    assert texts(await one.take()) == [b"1"]
 
 
 async def test_another_thing_of_that_name_is_trouble(redis, reader):
