@@ -102,7 +102,8 @@ async def test_a_stream_of_its_own(tmp_path, model):
     file = tmp_path / "own.jsonl"
     rows = [("How do I reset my password?", "a")] * 3 + [
         ("How do I reset my password?", "b"),
-        ("hi", "oos"),
+        ("hi", "c"),
+        ("hi", "c"),
         ("hi", "oos"),
     ]
     file.write_text("\n".join(json.dumps({"text": text, "intent": intent}) for text, intent in rows))
