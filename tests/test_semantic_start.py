@@ -152,3 +152,61 @@ async def test_the_doctor_looks_at_the_model(more, ok, says, commands):
     )
     (found,) = [row for row in json.loads(done.out)["findings"] if row["part"].startswith("model")]
     assert (found["ok"], says in found["message"]) == (ok, True), found["message"]
+
+
+# --- the threshold that a tolerated share of wrong answers means ---------------------------------------------------
+
+
+def written(tmp_path, points, name="chosen") -> str:
+    identity = {"name": name, "revision": "1", "dim": 64, "pooling": "mean", "prefix": "", "precision": "fp32"}
+    rows = [{"threshold": threshold, "served": served, "wrong": wrong} for threshold, served, wrong in points]
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps({"embedder": identity, "points": rows}))
+    return str(path)
+
+
+POINTS = [(0.9, 2000, 100), (0.93, 1800, 20), (0.97, 1000, 0)]
+
+
+@pytest.mark.parametrize(
+    ("told", "threshold"),
+    [
+        ({"max_error": 0.02}, "0.9300"),
+        ({"max_error": 0.005}, "0.9700"),
+        ({"max_error": 0.02, "threshold": 0.95}, "0.9500"),
+        ({"max_error": 0.0001}, "0.9200"),
+        ({}, "0.9200"),
+    ],
+)
+async def test_the_layer_picks_the_threshold_for_a_tolerated_error(start, session, backend, tmp_path, told, threshold):
+    embedder = Chosen()
+    for text, similarity in (("What is it?", 1.0), ("What is it ?!", 0.99)):
+        embedder.near(text, similarity)
+    values = {f"semantic__{name}": value for name, value in told.items()}
+    proxy = await start(embedder=embedder, semantic__calibration=written(tmp_path, POINTS), **values)
+    client = Client(proxy.base, session)
+    await client.chat(messages=[{"role": "user", "content": "What is it?"}])
+    await until(lambda: len(proxy.house.meaning.index._index) == 1)
+    answer = await client.chat(messages=[{"role": "user", "content": "What is it ?!"}])
+    assert (answer.get("x-cache-tier"), answer.get("x-cache-threshold")) == ("semantic", threshold)
+
+
+async def test_what_is_known_of_another_embedder_says_nothing(start, tmp_path, caplog):
+    told = {"semantic__max_error": 0.02, "semantic__calibration": written(tmp_path, POINTS, "another")}
+    proxy = await start(embedder=Chosen(), **told)
+    assert proxy.house.meaning.threshold is None
+    assert "no threshold is known" in caplog.text
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "cannot read"), ("{", "not valid JSON"), ("{}", "not a calib")])
+async def test_a_calibration_that_cannot_be_read_is_a_clear_error(start, tmp_path, content, says):
+    path = tmp_path / "calibration.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigurationError, match=says):
+        await start(embedder=Chosen(), semantic__calibration=str(path))
+
+
+async def test_a_cross_encoder_needs_a_name(start):
+    with pytest.raises(ConfigurationError, match="verifier_model"):
+        await start(embedder=Chosen(), semantic__verifier="cross-encoder")

@@ -51,11 +51,12 @@ class Matching:
 
 @dataclass(slots=True)
 class Meaning:
-    """What the layer is made of. `ready`: the embedding model is loaded."""
+    """What the layer is made of. `ready`: the embedding model is loaded; `threshold`: the one chosen for it."""
 
     embedder: GuardedEmbedder
     index: GuardedIndex
     ready: bool = False
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,10 @@ class Semantic:
 
     def threshold(self, bound: Bound) -> float:
         """The similarity that `bound` wants. What samples tell, and a caller, can only raise it."""
+        chosen = self._meaning.threshold
+        usual = self._matching.threshold if chosen is None else chosen
         told = bound.settled.threshold
-        base = self._truth.threshold(self._matching.threshold if told is None else told)
+        base = self._truth.threshold(usual if told is None else told)
         return max(base, bound.controls.semantic or 0.0)
 
     async def look(self, bound: Bound, stages: Stages) -> Heard:

@@ -79,8 +79,11 @@ class MatchingSettings(Model):
     search_timeout: Patience = 0.05
     """How long the search for near questions may delay a request."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
-    """The share of wrong answers among those by meaning that is tolerated (0.02 if nothing is said): where samples tell
-    more, thresholds rise by themselves."""
+    """The share of wrong answers among those by meaning that is tolerated. The threshold is chosen by it, from what is
+    known of the embedding model, and not below a `threshold` that is stated. Where samples tell more, thresholds rise
+    by themselves (if nothing is said above 0.02)."""
+    calibration: Name | None = None
+    """A file that `cacheproxy tune --json` made: what is known of another embedding model than the usual one."""
     sample: float = Field(default=0.01, ge=0, le=1)
     """The share of answers by meaning for which the backend is asked too, beside the caller's way, to see whether it
     says the same."""

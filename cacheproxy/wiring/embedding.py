@@ -1,8 +1,11 @@
 """Which embedder the settings name, and whether what it needs is installed."""
 
+import logging
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
+from cacheproxy.core.calibration import SHIPPED, Calibration, read, threshold_for
 from cacheproxy.core.model import Identity
 from cacheproxy.core.rules import Reach
 from cacheproxy.errors import ConfigurationError
@@ -11,6 +14,8 @@ from cacheproxy.schema import Settings
 
 MOST_THREADS = 4
 """Beyond that short questions are embedded no sooner."""
+log = logging.getLogger("cacheproxy")
+
 EXTRA = "pip install 'cacheproxy[semantic]'"
 
 
@@ -52,6 +57,39 @@ def embedder(settings: Settings) -> Embedder:
         told.model, path=told.model_path, download=told.download, prefix=told.prefix,
         threads=told.threads or _processors(), window=told.window, memo=told.memo,
     )  # fmt: skip
+
+
+def calibration(settings: Settings) -> Calibration:
+    """What is known of the errors of an embedder. Raises `ConfigurationError`."""
+    path = settings.semantic.calibration
+    if path is None:
+        return SHIPPED
+    try:
+        return read(Path(path).read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"`semantic.calibration`: cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigurationError(f"`semantic.calibration`: {path}: {error}") from None
+
+
+def threshold(settings: Settings, known: Calibration, identity: Identity) -> float | None:
+    """The similarity that keeps wrong answers within `semantic.max_error`; None if that is not asked for, or not
+    known."""
+    told = settings.semantic
+    if told.max_error is None:
+        return None
+    chosen = threshold_for(identity, told.max_error, known)
+    if chosen is None:
+        log.warning(
+            "no threshold is known that keeps wrong answers of %s within `semantic.max_error`; %g is used "
+            "(`cacheproxy tune` finds one)", identity.name, told.threshold,
+        )  # fmt: skip
+        return None
+    stated = told.threshold if "threshold" in told.model_fields_set else 0.0
+    log.info(
+        "from a similarity of %g on questions can be the same, so that at most %g are wrong", chosen, told.max_error
+    )
+    return max(chosen, stated)
 
 
 def _processors() -> int:

@@ -44,6 +44,7 @@ class Layer:
         told = settings.semantic
         self._settings = settings
         self._given = given
+        self._calibration = embedding.calibration(settings)
         self._shared = shared
         self._telemetry = telemetry
         self._opening: asyncio.Task[None] | None = None
@@ -105,6 +106,7 @@ class Layer:
             raise
         finally:
             worker.close()
+        self.meaning.threshold = embedding.threshold(self._settings, self._calibration, embedder.identity)
         self.meaning.embedder.exchange(embedder)
         self.meaning.index.exchange(index)
         self.meaning.ready = True
