@@ -18,7 +18,7 @@ COMPILE = .parts/uv/bin/uv pip compile --quiet --universal --python-version 3.11
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-all soak bench-prefix lint docs parts lock clean
+.PHONY: help run test test-quick test-all soak bench-prefix quality lint docs parts lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -48,6 +48,9 @@ soak: $(VENV)/dev.stamp ## the tests that draw at random, for long: OPERATIONS=,
 bench-prefix: $(VENV)/dev.stamp ## time to first token by what stands in the system prompt, before a real engine; ARGS="--layers 0"
 	$(BIN)/python -m tests.bench.prefix $(ARGS)
 	$(BIN)/python -m tests.bench.prefix_rules
+
+quality: parts ## how good answers by meaning are, by labelled sets; ARGS=FILE.jsonl, ARGS=--write for docs/quality.md
+	@$(BIN)/python -m tests.quality $(ARGS)
 
 lint: $(VENV)/dev.stamp ## style, types and the layers of imports
 	$(BIN)/ruff check

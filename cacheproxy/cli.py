@@ -233,13 +233,19 @@ def _labelled(reader: Any, file: str) -> Any:
 async def _scored(settings: "Settings", pairs: "list[Pair]") -> "tuple[Identity, list[Scored]]":
     """The embedder that the settings name, and the pairs with what is served of them."""
     from cacheproxy.core.likeness import Guard
+    from cacheproxy.core.rules import Opinion
     from cacheproxy.meaning import tuning
-    from cacheproxy.wiring import embedding
+    from cacheproxy.wiring import embedding, opinions
 
     if not embedding.is_installed(settings):
         raise ConfigurationError(f"to embed pairs the extra is needed: {embedding.EXTRA}")
-    judge = tuning.Judge(frozenset(Guard(name) for name in settings.semantic.guards))
+    told = settings.semantic
+    guards = frozenset(Guard(name) for name in told.guards)
+    verifier = None if told.verifier is Opinion.OFF else opinions.verifier(settings)
+    judge = tuning.Judge(guards, verifier, opinions.least(settings))
     try:
+        if verifier is not None:
+            await verifier.warm()
         embedder = embedding.embedder(settings)
         try:
             await embedder.warm()
@@ -250,6 +256,8 @@ async def _scored(settings: "Settings", pairs: "list[Pair]") -> "tuple[Identity,
                 return embedder.identity, await tuning.scored(embedder, judge, pairs, bar.update)
         finally:
             await embedder.close()
+            if verifier is not None:
+                await verifier.close()
     except Trouble as trouble:
         raise ConfigurationError(str(trouble)) from None
 

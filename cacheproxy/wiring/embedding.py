@@ -12,6 +12,8 @@ from cacheproxy.errors import ConfigurationError
 from cacheproxy.ports import Embedder
 from cacheproxy.schema import Settings
 
+ESTIMATE = 0.5
+"""The confidence of a bound that is the likeliest share."""
 MOST_THREADS = 4
 """Beyond that short questions are embedded no sooner."""
 log = logging.getLogger("cacheproxy")
@@ -78,7 +80,9 @@ def threshold(settings: Settings, known: Calibration, identity: Identity) -> flo
     told = settings.semantic
     if told.max_error is None:
         return None
-    chosen = threshold_for(identity, told.max_error, known)
+    chosen, sure = threshold_for(identity, told.max_error, known), "with 95 % confidence"
+    if chosen is None:  # so few were wrong that more pairs would be needed to be sure
+        chosen, sure = threshold_for(identity, told.max_error, known, ESTIMATE), "as an estimate"
     if chosen is None:
         log.warning(
             "no threshold is known that keeps wrong answers of %s within `semantic.max_error`; %g is used "
@@ -87,7 +91,7 @@ def threshold(settings: Settings, known: Calibration, identity: Identity) -> flo
         return None
     stated = told.threshold if "threshold" in told.model_fields_set else 0.0
     log.info(
-        "from a similarity of %g on questions can be the same, so that at most %g are wrong", chosen, told.max_error
+        "questions are the same from a similarity of %g on: wrong are %g at most, %s", chosen, told.max_error, sure
     )
     return max(chosen, stated)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from cacheproxy.core.calibrated import NAME
 from cacheproxy.core.rules import Opinion
@@ -36,7 +35,8 @@ class Opinions:
         self._telemetry = telemetry
         self._loading: asyncio.Task[None] | None = None
         is_model = told.verifier is Opinion.CROSS_ENCODER
-        self._least = told.verifier_least if told.verifier_least is not None else LEAST_OF_MODEL if is_model else LEAST
+        self._settings = settings
+        self._least = least(settings)
         verifier = None if is_model else classifier(settings)
         seconds = told.verifier_timeout if told.verifier_timeout and is_model else SECONDS
         self._verifier = GuardedVerifier(verifier, seconds, telemetry)
@@ -56,26 +56,20 @@ class Opinions:
 
     def start(self) -> None:
         """Load the model, if there is one; until it is there nothing is found to be the same."""
-        name = self._told.verifier_model
-        if self._told.verifier is Opinion.CROSS_ENCODER and name is not None:
-            from cacheproxy.meaning.verifier_model import open_verifier
+        if self._told.verifier is Opinion.CROSS_ENCODER:
+            self._loading = asyncio.get_running_loop().create_task(self._load())
 
-            download = self._told.download
-            self._loading = asyncio.get_running_loop().create_task(
-                self._load(lambda: open_verifier(name, download=download))
-            )
-
-    async def _load(self, made: Callable[[], Verifier]) -> None:
+    async def _load(self) -> None:
         pause = FIRST_PAUSE
         while True:
-            verifier = made()
+            made = verifier(self._settings)
             try:
-                await verifier.warm()
+                await made.warm()
             except Trouble as trouble:
                 log.log(logging.WARNING if pause == FIRST_PAUSE else logging.DEBUG, "no second opinion: %s", trouble)
-                await verifier.close()
+                await made.close()
             else:
-                self._verifier.exchange(verifier)
+                self._verifier.exchange(made)
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 4, LONGEST_PAUSE)
@@ -89,6 +83,24 @@ class Opinions:
             await self._verdicts.close()
         else:
             await self._verifier.close()
+
+
+def verifier(settings: Settings) -> Verifier:
+    """The one that the settings name; of the judge, who is asked with a caller's credential, the one before it."""
+    told = settings.semantic
+    if told.verifier is not Opinion.CROSS_ENCODER or told.verifier_model is None:
+        return classifier(settings)
+    from cacheproxy.meaning.verifier_model import open_verifier
+
+    return open_verifier(told.verifier_model, download=told.download)
+
+
+def least(settings: Settings) -> float:
+    """The probability from which on it holds two questions for the same."""
+    told = settings.semantic
+    if told.verifier_least is not None:
+        return told.verifier_least
+    return LEAST_OF_MODEL if told.verifier is Opinion.CROSS_ENCODER else LEAST
 
 
 def classifier(settings: Settings) -> Classifier:

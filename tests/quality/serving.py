@@ -14,11 +14,11 @@ from cacheproxy.meaning.embedder import LocalEmbedder, open_embedder
 from cacheproxy.meaning.tuning import Judge
 from cacheproxy.meaning.verifier import Classifier
 from cacheproxy.schema.matching import MatchingSettings
+from cacheproxy.wiring.opinions import LEAST
 from tests.parts import embedder as part
 from tests.parts import place
 
 DEFAULTS = MatchingSettings()
-LEAST: float | None = getattr(DEFAULTS, "verifier_least", None)
 CACHE = place.PARTS / "quality"
 
 
