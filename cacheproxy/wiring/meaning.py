@@ -7,6 +7,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cacheproxy.core import likeness
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cacheproxy")
 
+QUESTIONS_FILE = "meaning.sqlite3"
 START_SECONDS = 15.0
 """So long a start waits for the embedding model. A download may take longer."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
@@ -114,7 +116,7 @@ class Layer:
             self.builder.go_on()
 
     def _index(self, embedder: Embedder) -> VectorIndex:
-        told, shared = self._settings.semantic, self._shared
+        shared = self._shared
         alone = shared is not None
         if shared is not None and not self._searches:
             log.warning("the shared Redis cannot search: %s", ALONE)
@@ -123,9 +125,7 @@ class Layer:
         else:
             alone = False
         if shared is None or alone:
-            from cacheproxy.meaning.local import Local
-
-            return Local(embedder.identity.dim, told.index_rows)
+            return self._own(embedder)
         from cacheproxy.meaning.redisearch import Redisearch
         from cacheproxy.meaning.redisearch_schema import Plan
         from cacheproxy.stores.redis_trouble import trouble
@@ -134,6 +134,26 @@ class Layer:
         plan = Plan(embedder.identity)
         index = Redisearch(redis, plan, self._settings.redis.prefix, self._telemetry, trouble, hybrid=self._hybrid)
         self.builder = Builder(index, embedder)
+        return index
+
+    def _own(self, embedder: Embedder) -> VectorIndex:
+        """The index in this process; with a directory for data it is kept over a restart."""
+        dim, most = embedder.identity.dim, self._settings.semantic.index_rows
+        if self._settings.store.data_dir == "none":
+            from cacheproxy.meaning.local import Local
+
+            return Local(dim, most)
+        from cacheproxy.meaning.kept import KeptIndex, name_of
+        from cacheproxy.stores.sqlite_vectors import VectorFile
+
+        path = Path(self._settings.store.data_dir) / QUESTIONS_FILE
+        file = VectorFile(path, name_of(embedder.identity), most)
+        index = KeptIndex(dim, most, file)
+        gauge = self._telemetry.gauge
+        gauge("semantic_loaded", "Questions loaded from before the start.", lambda: index.loaded)
+        gauge("semantic_kept", "Questions in the file that is loaded at a start.", lambda: file.count)
+        gauge("semantic_dropped", "Questions learnt that were not written to the file.", lambda: file.dropped)
+        index.start()
         return index
 
     async def sweep(self, now: float) -> None:
