@@ -47,6 +47,8 @@ _ASKING = frozenset({"who", "when", "where", "which"})
 _FREE = frozenset({"how", "what", "why"})
 _REFUSING = {"can": "cannot", "will": "will not"}
 _OBLIGED = frozenset({"have", "need"})
+_FINDING = frozenset({"find", "locate"})
+_HOW_OR_WHERE = frozenset({"how", "where"})
 _FRAME = 5
 """Words of the start of a text that say what is wanted."""
 
@@ -63,6 +65,8 @@ def question(words: Sequence[Word], language: str) -> tuple[set[str], set[str]]:
             asks.add("why")
     if not english or not words:
         return asks, set()
+    if _seeks(words):
+        asks |= {"how", "where"} if asks & {"how", "where"} else set()
     alone = all(word.text != "." for word in words[:-1])
     if alone and words[0].text in _AUXILIARY and not _is_request(words):
         if not any(word.text in _WAYS for word in words[1:_FRAME]):
@@ -71,6 +75,14 @@ def question(words: Sequence[Word], language: str) -> tuple[set[str], set[str]]:
         asks |= {"why"} if any(word.text == "did" for word in words) else set()
     mode = _mode(words, asks)
     return asks, {mode} if mode else set()
+
+
+def _seeks(words: Sequence[Word]) -> bool:
+    """Whether it is asked how or where one finds something, which is the same."""
+    return any(
+        word.text in _FINDING and any(before.text in _HOW_OR_WHERE for before in words[max(0, at - _FRAME) : at])
+        for at, word in enumerate(words)
+    )
 
 
 def _is_idle(words: Sequence[Word], at: int) -> bool:

@@ -35,7 +35,8 @@ first_of_all apart from aside self others define definition sort_of sorts_of
 """
 
 WEAK = """
-most same absolute usage amongst year years these_days importance given present yesterday earlier already vacation
+forgotten most same absolute usage amongst year years these_days importance given present yesterday earlier already
+vacation
 holiday urgent urgently appreciate look looks looked mistake mistakes problem problems issue issues foreign open
 opening realise realize notice noticed applied similar manner form functions function series easy easier easiest
 easily simple simplest fast faster fastest quick quickest efficient new newer newest latest recent current popular
