@@ -3,7 +3,7 @@
 A guard returns what differs, in the words of the texts; an empty text if it does not object.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from cacheproxy.core.guards import dates, denial, direction, polarity, quantities, questions, traits
@@ -11,6 +11,10 @@ from cacheproxy.core.guards.order import Order
 from cacheproxy.core.guards.pair import Pair
 from cacheproxy.core.lexicon import Word
 
+_UNDOING = frozenset({
+    "delete", "remove", "erase", "cancel", "disable", "deactivate", "block", "freeze", "close", "revoke", "terminate",
+    "destroy", "reject", "decline", "unsubscribe", "uninstall", "wipe", "drop", "detach", "disconnect", "abort",
+})  # fmt: skip
 PATIENCE = 2
 """Words of substance that two texts must share for each one that stands in the place of another."""
 TOLERANCE = 4
@@ -158,9 +162,17 @@ def _siblings(pair: Pair) -> str:
 def _substitution(pair: Pair) -> str:
     rest = pair.rest
     changed = max(sum(not word.weak for word in words) for words in (rest.asked, rest.stored))
-    if not rest.asked or not rest.stored or changed <= pair.shared // PATIENCE:
+    if not rest.asked or not rest.stored:
+        return ""
+    done = _is_deed(rest.asked, rest.stored) or _is_deed(rest.stored, rest.asked)
+    if changed <= pair.shared // PATIENCE and not done:
         return ""
     return _strict(pair)
+
+
+def _is_deed(words: Sequence[Word], others: Sequence[Word]) -> bool:
+    """Whether one text undoes something, where the other has nothing of weight: "delete it", "a new one"."""
+    return all(word.weak for word in others) and any(word.text in _UNDOING for word in words)
 
 
 def _addition(pair: Pair) -> str:
