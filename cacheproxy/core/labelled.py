@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-OBJECTIONS = ("unlike", "verifier", "padded")
+OBJECTIONS = ("unlike", "verifier", "barred", "padded")
 """The reasons of a near miss that no threshold would have made a hit."""
 
 

@@ -39,7 +39,9 @@ def feedback(settings: Settings, storage: Storage, purge: Purge, telemetry: Tele
         quarantine = MemoryQuarantine()
     else:
         quarantine = FileQuarantine(Path(settings.store.data_dir) / QUARANTINE_FILE)
-    return Feedback(quarantine=quarantine, purge=purge, journal=telemetry, secret=storage.secret, deadline=deadline)
+    made = Feedback(quarantine=quarantine, purge=purge, journal=telemetry, secret=storage.secret, deadline=deadline)
+    telemetry.left_alone(made.breaker.name, lambda: not made.breaker.closed)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ def trust(  # noqa: PLR0913 - its parts, by name
         LocalWitnesses(clock) if shared is None else shared.witnesses,
         settings.store.deadline if shared is None else settings.redis.timeout, telemetry,
     )  # fmt: skip
+    for breaker in (witnesses.reads, witnesses.writes):
+        telemetry.left_alone(breaker.name, lambda breaker=breaker: not breaker.closed)  # type: ignore[misc]
     promotion = Promotion(witnesses, telemetry, told.promote_after)
     lines = near_misses = None
     if told.near_miss_log is not None:
