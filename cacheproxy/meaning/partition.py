@@ -21,7 +21,7 @@ from cacheproxy.meaning.vectors import Floats
 BLOCK = 4_096
 """Places of a full block."""
 
-EXACT = 16_384
+EXACT = 4_096
 """Places up to which every row is compared. With more it takes too long."""
 
 COMPARED = 1_024
