@@ -119,6 +119,20 @@ async def test_what_cannot_be_loaded_is_tried_again_and_said_once(start, session
     assert caplog.text.count("the weights are damaged") == 1
 
 
+async def test_a_fault_of_ours_at_the_start_is_said_and_keeps_nobody_from_being_served(
+    start, session, backend, monkeypatch, caplog
+):  # fmt: skip
+    def fail():
+        raise ZeroDivisionError("what was asked")
+
+    monkeypatch.setattr(meaning.likeness, "load", fail)
+    proxy = await start(embedder=Chosen())
+    answer = await Client(proxy.base, session).chat()
+    assert (answer.status, answer.get("x-cache-reason")) == (200, "semantic_loading")
+    assert "nothing is answered by meaning" in caplog.text
+    assert "what was asked" not in caplog.text
+
+
 async def test_a_proxy_ends_while_its_model_is_being_loaded(start, monkeypatch):
     monkeypatch.setattr(meaning, "START_SECONDS", 0.01)
     late = Late()

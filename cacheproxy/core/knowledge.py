@@ -86,10 +86,12 @@ def after(known: Known | None, told: Publication, now: float) -> Known:
     return Known(told.version, numbered, now, events, settled=False)
 
 
-def selector(told: Publication) -> Selector:
+def selector(told: Publication, known: Known | None = None) -> Selector:
     """The answers that `told` makes wrong: all that depend on the knowledge base, whatever its version. Where the
-    changed documents are known, only those that depend on one of them, or name none."""
-    return Selector(kb=frozenset({told.name}), changed_documents=told.documents)
+    changed documents are known, only those that depend on one of them, or name none; not so if the version before may
+    have been left off half way, whose documents are not known any more."""
+    whole = known is not None and not known.settled
+    return Selector(kb=frozenset({told.name}), changed_documents=None if whole else told.documents)
 
 
 def stated(names: Iterable[str]) -> dict[str, str]:
@@ -130,7 +132,7 @@ def _publication(name: str, told: Mapping[str, object], event: tuple[str, str] |
     version, documents, sequence = told.get("version"), told.get("changed_documents"), told.get("sequence")
     if not _is_name(name):
         return BadPublication("name", f"a name of at most {controls.MAX_NAME_BYTES} bytes")
-    if type(version) in (int, float) and not isinstance(version, bool):
+    if type(version) in (int, float):
         version = str(version)
     if not isinstance(version, str) or not _is_name(version):
         return BadPublication("version", f"a text of at most {controls.MAX_NAME_BYTES} bytes")

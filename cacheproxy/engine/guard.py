@@ -5,12 +5,12 @@ more than a server that is down. Removals alone are not forgiven.
 """
 
 import asyncio
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cacheproxy.core.model import Census, Entry, Near, Row, Unfit
 from cacheproxy.core.removal import Removal, Selector
-from cacheproxy.engine.breaker import Breaker
+from cacheproxy.engine.breaker import FAULT, Breaker, Faults
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Page, Stocked, VectorIndex
 
@@ -19,8 +19,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+T = TypeVar("T")
 MOST_EMBEDDED = 64
 """Texts that are embedded at once. One more would wait in vain, and its waiting would look like a failure."""
+
+
+class Forgiven:
+    """Work of our own that a request can do without, `part` by name: a fault in it is trouble."""
+
+    def __init__(self, part: str, journal: Journal) -> None:
+        self._part = part
+        self._journal = journal
+        self._faults = Faults(part)
+
+    async def call(self, work: Awaitable[T]) -> T | Trouble:
+        """What `work` gives. Never raises, but for the end of the caller."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - here it is forgiven, whatever it is
+            self._faults.tell(error)
+            self._journal.add("trouble", 1, self._part, FAULT)
+            return Trouble(type(error).__name__, FAULT)
 
 
 class GuardedStore:

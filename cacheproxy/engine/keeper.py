@@ -170,8 +170,11 @@ class Keeper:
     async def put(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
         """Keep a proven answer as the one to `bound`; or why not."""
         bases = _knowledge(bound, source.fields)
-        if self._knowledge is not None and not await self._knowledge.agrees(_stated(bound, bases)):
-            return Reason.OTHER_VERSION
+        if self._knowledge is not None and (theirs := _stated(bound, bases)):
+            declared = stated(bound.knowledge)
+            contradicted = any(declared.get(name, version) != version for name, version in theirs.items())
+            if contradicted or not await self._knowledge.agrees(theirs):
+                return Reason.OTHER_VERSION
         if http_fields.first(source.fields, b"x-request-id") is not None:
             answer = replace(answer, request_id=True)
         # A lifetime that was asked for is kept to the letter; the usual one is spread.
@@ -243,5 +246,5 @@ def _knowledge(bound: Bound, fields: Fields) -> tuple[str, ...]:
 
 
 def _stated(bound: Bound, bases: tuple[str, ...]) -> dict[str, str]:
-    """The versions that the backend states. What the request itself declared is kept under that version alone."""
+    """The versions that the backend states beyond what the request declared, which is kept under that version alone."""
     return stated(name for name in bases if name not in bound.knowledge)

@@ -52,7 +52,7 @@ class Knowledge:
                 return Published(course, known.version if known is not None else told.version)
             after = knowledge.after(known, told, self._clock.now())
             await self._registry.keep(told.name, replace(after, events=known.events if known is not None else ()))
-            purged = await self._purge.carry_out(Order(knowledge.selector(told), Removal.HARD))
+            purged = await self._purge.carry_out(Order(knowledge.selector(told, known), Removal.HARD))
             await self._registry.keep(told.name, replace(after, settled=True))
         log.info("a knowledge base has a new version: %d answers removed", purged.purged)
         return Published(course, told.version, purged)

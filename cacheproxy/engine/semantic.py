@@ -15,10 +15,9 @@ from cacheproxy.core.words_only import is_words_only
 from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.binder import Binder
 from cacheproxy.engine.bound import Bound
-from cacheproxy.engine.breaker import FAULT, Faults
 from cacheproxy.engine.evidence import Candidate, Evidence
 from cacheproxy.engine.fill import Fill
-from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
+from cacheproxy.engine.guard import Forgiven, GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.profile import Stages
 from cacheproxy.engine.scrutiny import Like, Scrutiny
 from cacheproxy.engine.truth import Truth
@@ -86,7 +85,7 @@ class Semantic:
         self._journal = journal
         self._clock = clock
         self._matching = matching
-        self._faults = Faults("answers by meaning")
+        self._forgiven = Forgiven("answers by meaning", journal)
 
     def __repr__(self) -> str:
         return f"<Semantic {self._matching.reach.value} {self._meaning.index!r}>"
@@ -111,13 +110,9 @@ class Semantic:
         return max(base, bound.controls.semantic or 0.0)
 
     async def look(self, bound: Bound, stages: Stages) -> Heard:
-        """The answer to a like question, if one may be served. Never raises: a fault of ours on the way is trouble."""
-        try:
-            heard = await self._look(bound, stages)
-        except Exception as error:  # noqa: BLE001 - no answer is lost for want of a better one
-            self._faults.tell(error)
-            self._journal.add("trouble", 1, "semantic", FAULT)
-            heard = Heard(Reason.SEMANTIC_TROUBLE)
+        """The answer to a like question, if one may be served. Never raises."""
+        found = await self._forgiven.call(self._look(bound, stages))
+        heard = Heard(Reason.SEMANTIC_TROUBLE) if isinstance(found, Trouble) else found
         self._journal.count("semantic_looks", "found" if heard.like is not None else heard.reason.word)
         return heard
 

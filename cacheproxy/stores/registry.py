@@ -34,6 +34,7 @@ class FileRegistry:
     async def keep(self, name: str, known: Known) -> None:
         # A caller who leaves does not stop the disk: the next one must not write at the same time.
         writing = asyncio.get_running_loop().create_task(self._keep(name, known))
+        writing.add_done_callback(_seen)
         await asyncio.wait([writing])
         writing.result()
 
@@ -52,6 +53,12 @@ class FileRegistry:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def _seen(task: "asyncio.Task[None]") -> None:
+    """Also if its caller has gone."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _is_older(known: Known, other: Known) -> bool:

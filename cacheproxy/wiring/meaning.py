@@ -14,7 +14,7 @@ from cacheproxy.core import likeness
 from cacheproxy.core.redis_url import Topology
 from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.semantic import Meaning
-from cacheproxy.errors import Trouble
+from cacheproxy.errors import Trouble, place_of
 from cacheproxy.meaning.worker import Worker
 from cacheproxy.ports import Embedder, VectorIndex
 from cacheproxy.schema import Settings
@@ -77,10 +77,10 @@ class Layer:
         while True:
             try:
                 await self._opened()
-            except Trouble as trouble:
+            except Exception as error:  # noqa: BLE001 - a fault of ours in it keeps nobody from being served
                 log.log(
                     logging.WARNING if pause == FIRST_PAUSE else logging.DEBUG,
-                    "nothing is answered by meaning: %s", trouble,
+                    "nothing is answered by meaning: %s", error if isinstance(error, Trouble) else place_of(error),
                 )  # fmt: skip
             else:
                 return

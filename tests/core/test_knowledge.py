@@ -121,6 +121,14 @@ def test_where_the_documents_are_not_known_all_answers_are_wrong():
     assert told.means(replace(entry(1), knowledge=("handbook",), tags=("doc:faq-8",)), 0.0)
 
 
+@pytest.mark.parametrize(("settled", "wrong"), [(True, False), (False, True)])
+def test_after_a_version_that_was_left_off_half_way_all_answers_are_wrong(settled, wrong):
+    """Its documents are not known any more, and its answers may still be there."""
+    before = Known("v1", 1, 0.0, settled=settled)
+    other = replace(entry(1), knowledge=("handbook",), tags=("doc:faq-8",))
+    assert knowledge.selector(V2, before).means(other, 0.0) is wrong
+
+
 def test_versions_that_are_stated():
     assert knowledge.stated(("a", "b@v1.2%20%7Bx%7D", "c%40d@2")) == {"b": "v1.2 {x}", "c@d": "2"}
 

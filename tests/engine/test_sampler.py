@@ -58,6 +58,7 @@ class Rig:
         self.ear, self.notes = Ear(), Notes()
         self.fill = Fill(self.notes)
         self.running = 1
+        self.looked = 0
         self.promotion: Promotion | None = None
         exchange = proxy.house.engine.pipeline._exchange
         self.asker = Asker(
@@ -65,10 +66,15 @@ class Rig:
             ledger=exchange._ledger, clock=proxy.house.clock,
         )  # fmt: skip
 
+    def look(self) -> int:
+        """How many requests are running; counted how often it was asked."""
+        self.looked += 1
+        return self.running
+
     def sampler(self, share: float = 1.0, calls: int = 100, tokens: int = 10**6, draw=lambda: 0.5) -> Sampler:
         return Sampler(
             asker=self.asker, evidence=self.ear, fill=self.fill, journal=self.notes, clock=self.proxy.house.clock,
-            sampling=Sampling(share, calls, tokens), running=lambda: self.running, promotion=self.promotion, draw=draw,
+            sampling=Sampling(share, calls, tokens), running=self.look, promotion=self.promotion, draw=draw,
         )  # fmt: skip
 
     def bound(self, body=ASKED, key: str = "A", **lines: str):
@@ -240,7 +246,7 @@ async def test_one_at_a_time_and_only_in_a_quiet_moment(rig):
     sampler = rig.sampler()
     for number in range(4):
         sampler.offer(rig.bound({**ASKED, "seed": number}), candidate)
-    await asyncio.sleep(3 * module.PAUSE)
+    await until(lambda: rig.looked >= 3)
     assert rig.backend.seen == []
     rig.running = module.QUIET
     await until(lambda: len(rig.backend.seen) == 1)

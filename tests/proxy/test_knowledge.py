@@ -189,6 +189,34 @@ async def test_a_version_that_the_request_declares_is_kept_under_that_alone(clie
     assert (await client.chat(**KB)).text == "new"
 
 
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_backend_that_states_another_version_than_the_request_declared(client, desk, backend, known):
+    """What it read is not what was asked for, be it the current version or not."""
+    if known:
+        await desk.put("handbook", "v2")
+    backend.script = says("new", X_Cache_KB="handbook@v2")
+    for _ in range(2):
+        answer = await client.chat(X_Cache_KB="handbook@v1")
+        assert (answer.cache, answer.get("x-cache-reason")) == ("MISS", "other_version")
+
+
+async def test_a_version_left_off_half_way_is_made_up_for_by_the_next(client, desk, proxy, backend, monkeypatch):
+    """Of the first the purge failed, the second names another document: what the first made wrong is not served."""
+    backend.script = says("old", Cache_Tag="doc:faq-7")
+    await client.chat(**KB)
+    carry_out = proxy.house.purge.carry_out
+
+    async def fail(order):
+        raise Trouble("no", "disk")
+
+    monkeypatch.setattr(proxy.house.purge, "carry_out", fail)
+    told = {"version": "v2", "changed_documents": ["faq-7"]}
+    assert (await desk.call("PUT", "/admin/kb/handbook", told))[0] == 503
+    monkeypatch.setattr(proxy.house.purge, "carry_out", carry_out)
+    await desk.put("handbook", "v3", changed_documents=["faq-8"])
+    assert (await client.chat(**KB)).cache == "MISS"
+
+
 async def test_what_failed_on_the_way_is_done_when_it_is_told_again(client, desk, proxy, monkeypatch):
     await client.chat(**KB)
     carry_out = proxy.house.purge.carry_out
