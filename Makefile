@@ -7,6 +7,7 @@ ARGS ?=
 UPGRADE ?=
 OPERATIONS ?= 100000
 EXAMPLES ?= 20
+SECONDS ?= 60
 SEED ?= $(shell date +%s)
 
 VENV := .venv
@@ -41,8 +42,8 @@ test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients 
 
 test-all: test soak ## every test, then the long runs
 
-soak: $(VENV)/dev.stamp ## the tests that draw at random, for long: OPERATIONS=, EXAMPLES= times the usual, SEED=
-	CACHEPROXY_OPERATIONS=$(OPERATIONS) CACHEPROXY_EXAMPLES=$(EXAMPLES) CACHEPROXY_SEED=$(SEED) \
+soak: $(VENV)/dev.stamp ## the tests that draw at random, for long: OPERATIONS=, EXAMPLES= times the usual, SECONDS=, SEED=
+	CACHEPROXY_OPERATIONS=$(OPERATIONS) CACHEPROXY_EXAMPLES=$(EXAMPLES) CACHEPROXY_SECONDS=$(SECONDS) CACHEPROXY_SEED=$(SEED) \
 		$(BIN)/pytest --timeout=0 $$(grep -rl --include='test_*.py' tests.examples tests) $(ARGS)
 
 bench-prefix: $(VENV)/dev.stamp ## time to first token by what stands in the system prompt, before a real engine; ARGS="--layers 0"

@@ -102,6 +102,7 @@ def _bound(settings: Settings, bound: Bound, *, lasting: bool) -> dict[str, Any]
         "scope": (bound.settled.scope or settings.access.scope).value,
         "namespace": bound.controls.namespace,
         "knowledge": list(controls.decoded(bound.controls.knowledge)),
+        "extracted": _extracted(bound),
         "rules": list(bound.rows),
         "canonical": bound.form.decode("utf-8", "replace"),
         "keyed_headers": keyed,
@@ -112,6 +113,12 @@ def _bound(settings: Settings, bound: Bound, *, lasting: bool) -> dict[str, Any]
         "semantic": _semantic(settings, bound, ignored),
         "stored": [_stored(settings, bound, name) for name in _names(bound)],
     }
+
+
+def _extracted(bound: Bound) -> dict[str, list[str]]:
+    """What of all that was found in the body (`kb.extract` and the rules)."""
+    found = bound.extracted
+    return {"documents": list(found.documents), "tags": list(found.tags), "kb": list(found.kb)}
 
 
 def _semantic(settings: Settings, bound: Bound, ignored: canonical.Ignored) -> dict[str, Any]:

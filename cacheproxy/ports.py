@@ -1,16 +1,20 @@
 """What the engine needs of the outside world, as protocols. Declared here, where they are consumed."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cacheproxy.core.affinity import Route
 from cacheproxy.core.knowledge import Known
 from cacheproxy.core.model import Census, Entry, Fields, Identity, Near, Row, Unfit
 from cacheproxy.core.outcome import Outcome
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.past import Past
+from cacheproxy.core.removal import Felled, Order, Selector
 from cacheproxy.core.snapshot import Snapshot
+from cacheproxy.core.stock import BadCursor as BadCursor  # noqa: PLC0414 - here others look for it
+from cacheproxy.core.stock import Kept as Kept  # noqa: PLC0414
+from cacheproxy.core.stock import Listed as Listed  # noqa: PLC0414
+from cacheproxy.core.stock import Page as Page  # noqa: PLC0414
 from cacheproxy.errors import Trouble
 
 if TYPE_CHECKING:
@@ -28,15 +32,6 @@ class Clock(Protocol):
         """A clock that never goes back."""
 
 
-class Kept(Enum):
-    """What became of an entry that was put."""
-
-    YES = "yes"
-    OUTRUN = "outrun"  # by a removal, which `Removals` knows by now; it may or may not mean this entry
-    TOO_LARGE = "too_large"  # for this store; an older entry of the key is gone
-    TROUBLE = "trouble"  # it is not certain that the store took it
-
-
 class Store(Protocol):
     """Keeps entries until they expire, are dropped for room, or are removed. Raises `Trouble`, unless it is guarded."""
 
@@ -46,7 +41,7 @@ class Store(Protocol):
 
     async def put(self, entry: Entry, epoch: int | None = None) -> Kept:
         """Keep `entry` in place of any other of its key, if none of the removals after number `epoch` can mean it
-        (None: of those known now). When it returns, `get` sees it."""
+        (None: of those known now). When it returns, `get` sees it, with the number that it carries."""
 
     async def sweep(self, now: float) -> int:
         """Free what expired before `now`; how many entries went."""
@@ -58,36 +53,33 @@ class Store(Protocol):
         """Write out what is pending and let go."""
 
 
-class BadCursor(ValueError):
-    """No place of this store to go on from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """An entry in a list. `bytes`: what it takes up in its store."""
-
-    entry: Entry
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some of a list, in no order. `cursor`: where it goes on; empty at its end."""
-
-    rows: list[Listed]
-    cursor: str
-
-
-class Stock(Protocol):
-    """What a store keeps, as a whole. Raises `Trouble`."""
+class Inventory(Protocol):
+    """A list of what is kept. Raises `Trouble`."""
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
         """Those of the entries after `cursor` (empty: of all) that are meant: some of them, about `most`, found in
         bounded time, so that a page may be empty and have others after it. What is there all the time is on one page
         at least. Only where `whole` is set their contents are there for certain. Raises `BadCursor`."""
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
-        """Do this to every entry that is meant, on the disk too when it returns; the keys of those."""
+
+class Stock(Inventory, Protocol):
+    """What a store keeps, as a whole. What a removal means, and carries a lower number, counts as removed from `fell`
+    on; it leaves the store by `remove`, which may be tried again. Raises `Trouble`."""
+
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:
+        """How many are meant that no removal has felled, and those of the keys `also` that are not there; None where
+        that cannot be told without a look at every entry."""
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:
+        """Remember this removal until it is settled, also over a power failure where anything is. How many it means, as
+        `count` tells it. From now on no entry is put with a lower number."""
+
+    async def remove(self, felled: Felled) -> set[bytes]:
+        """Take out what it means, or make it stale, some at a time, others going on; the keys of those, but for what
+        has been put anew."""
+
+    async def settle(self, felled: Felled) -> None:
+        """Nothing of it is left, on the disk neither; it need not be remembered as one that is under way."""
 
 
 class Stocked(Store, Stock, Protocol):
@@ -102,14 +94,21 @@ class Epochs(Protocol):
     """Seconds for which what was looked up may be served without `current` being asked: nothing that was looked up
     longer ago is acknowledged as removed before. 0: each look and each removal are of this process."""
 
-    async def begin(self, selector: Selector, now: float) -> int:
-        """Count a removal; its number. From then on nothing is stored that it means and that was asked for before."""
+    async def begin(self, order: Order, now: float) -> Felled:
+        """Count a removal. From then on nothing is stored that it means and that was asked for before, and what is
+        stored is judged by it, by all who share the store. Returns when it may be acknowledged, as far as they go."""
 
-    async def finish(self, number: int, *, carried_out: bool) -> None:
-        """The store has carried it out, or it was given up. Returns when it may be acknowledged."""
+    async def claim(self, number: int) -> bool:
+        """Whether this process is to take out what it means: nobody else does so now."""
+
+    async def finish(self, number: int) -> None:
+        """The store has nothing left that it means."""
 
     async def current(self) -> None:
         """Know every removal that has been acknowledged so far."""
+
+    async def past(self) -> Past:
+        """As a `History` tells it."""
 
 
 class Embedder(Protocol):
@@ -150,6 +149,13 @@ class VectorIndex(Protocol):
 
     async def close(self) -> None:
         """Let go."""
+
+
+class Questions(VectorIndex, Protocol):
+    """A vector index that tells what it keeps."""
+
+    async def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        """Those of the rows of these keys that are there. Raises `Trouble`."""
 
 
 class Verifier(Protocol):

@@ -16,7 +16,9 @@ from cacheproxy.http.backend import Answering, Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
 from cacheproxy.schema import Settings, names
+from cacheproxy.schema.knowledge import WatchSettings
 from cacheproxy.settings import Resolved
+from cacheproxy.stores.folder import Folder
 from cacheproxy.wiring import CACHE_FILE, embedding, redacted
 
 LEAST_FREE = 64 * 2**20
@@ -42,6 +44,7 @@ def examine(settings: Settings) -> list[dict[str, Any]]:
     findings = [asyncio.run(_backend(upstream.url, settings)) for upstream in settings.upstreams]
     findings.append(_disk(settings))
     findings.extend(asyncio.run(_redis(settings)))
+    findings.extend(_watched(settings, one) for one in settings.kb.watch)
     findings.append(asyncio.run(_model(settings)))
     return findings
 
@@ -97,6 +100,7 @@ def _is_list(body: bytes) -> bool:
 async def _redis(settings: Settings) -> list[dict[str, Any]]:
     if settings.redis.url is None:
         return [_finding("redis", True, "not used: answers are kept by each proxy for itself")]
+    from cacheproxy.stores.redis_calls import Calls
     from cacheproxy.stores.redis_link import Link
     from cacheproxy.stores.redis_survey import remarks
     from cacheproxy.wiring import shared
@@ -107,13 +111,59 @@ async def _redis(settings: Settings) -> list[dict[str, Any]]:
     try:
         async with asyncio.timeout(REDIS_SECONDS):
             survey = await link.survey()
+            events = await _events(settings, Calls(link))
     except (Trouble, TimeoutError) as error:
         return [_finding(part, False, f"{str(error) or 'no answer'}; is it running, and are URL and password right?")]
     finally:
         await link.close()
     search = f"search {survey.search}" if survey.search else "no search"
     told = [_finding(part, remark.level != "error", remark.text) for remark in remarks(survey, target)]
-    return [_finding(part, True, f"answers ({survey.server} {survey.version}, {search})"), *told]
+    return [_finding(part, True, f"answers ({survey.server} {survey.version}, {search})"), *told, events]
+
+
+async def _events(settings: Settings, calls: Any) -> dict[str, Any]:
+    """The stream on which versions of knowledge bases are told."""
+    from cacheproxy.stores.redis_events import STREAM
+    from cacheproxy.stores.redis_events_rights import GRANT, rights
+
+    part = "kb.events"
+    if not settings.kb.events:
+        return _finding(part, True, "not used: no versions are read from Redis (`kb.events`)")
+    try:
+        found = await rights(calls, settings.redis.prefix)
+    except Trouble as error:
+        return _finding(
+            part, False, f"what may be done with {STREAM} cannot be told ({error}); grant {GRANT} +eval +evalsha"
+        )
+    if found.denied:
+        names = ", ".join(found.denied)
+        return _finding(
+            part, False,
+            f"the user of Redis may not use {names} on {STREAM}, so that nothing is served that rests on a knowledge "
+            f"base: grant {GRANT}, or set `kb.events: off`",
+        )  # fmt: skip
+    if not found.is_stream:
+        return _finding(part, False, f"{STREAM} is no stream: delete it or rename it, or set `kb.events: off`")
+    if not found.there:
+        return _finding(part, True, f"{STREAM} can be read; nothing was told on it yet")
+    waiting = "no proxy has read it yet" if found.waiting is None else f"{found.waiting} events being carried out"
+    return _finding(part, True, f"{STREAM} can be read ({waiting})")
+
+
+def _watched(settings: Settings, one: WatchSettings) -> dict[str, Any]:
+    """A folder that is a knowledge base."""
+    part, told = f"kb.watch {one.name}", settings.kb
+    try:
+        files, size = Folder(Path(one.path), most_files=told.max_files, most_bytes=told.max_bytes).measure()
+    except Trouble as error:
+        return _finding(part, False, f"{error}; until it can be, nothing is served that rests on it")
+    if not files:
+        return _finding(part, True, f"{one.path} has no files (names that begin with a dot do not count)")
+    return _finding(part, True, f"{one.path} can be read: {files} files, {_mib(size)} MiB")
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f}"
 
 
 async def _model(settings: Settings) -> dict[str, Any]:

@@ -66,6 +66,17 @@ _LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("course",),
     ),
     "purge": ("cacheproxy_purges", "Purges carried out, by mode.", ("mode",)),
+    "coalesced": (
+        "cacheproxy_coalesced",
+        "Requests that met a running answer to the same request, by what became of them.",
+        ("step",),
+    ),
+    "flights_shared": (
+        "cacheproxy_flights_shared",
+        "Answers that replicas shared while they ran, by this one's part in it.",
+        ("role",),
+    ),
+    "stalled": ("cacheproxy_stream_stalls", "Pauses in streams longer than `stream.stall`.", ("origin",)),
     "refresh": ("cacheproxy_refreshes", "Answers fetched anew in the background.", ("result",)),
     "prompt_tokens": (
         "cacheproxy_upstream_prompt_tokens",
@@ -193,5 +204,15 @@ def _distributions(registry: CollectorRegistry) -> dict[str, Histogram]:
             "cacheproxy_upstream_ttft_seconds",
             "Seconds from the sending of a request to the first bytes of the backend's stream.",
             ("family",), registry=registry, buckets=_BUCKETS,
+        ),
+        "first_event": Histogram(
+            "cacheproxy_stream_first_event_seconds",
+            "Seconds from a request's arrival to the first bytes of its stream, by where they came from.",
+            ("origin",), registry=registry, buckets=_BUCKETS,
+        ),
+        "event_pause": Histogram(
+            "cacheproxy_stream_pause_seconds",
+            "Seconds between bytes of a stream that were handed on one after the other (inter-token latency).",
+            ("origin",), registry=registry, buckets=_BUCKETS,
         ),
     }  # fmt: skip

@@ -209,7 +209,7 @@ LABELS = {
     "code": "The `code` of an error of ours: " + _listed(sorted(_codes(errors.AnswerError))) + ".",
     "kind": "Of tokens: `prompt` or `completion`; of trouble what it was, of any part `fault`, of Redis: "
     + _listed(Kind)
-    + ".",
+    + "; of running answers that replicas share: `lost`, `gone`, `too_large`.",
     "verdict": "Of a sample: `agree`, `differ`, `unknown`, or `skipped` if there was no time or budget for it; of "
     "feedback: `wrong` or `right`.",
     "opinion": "`agreed`, `disagreed` or `trouble`.",
@@ -222,6 +222,10 @@ LABELS = {
     "stabilised": "`yes` if a rule of the prefix layer changed what was forwarded, else `no`.",
     "rule": "Of the prefix layer: " + _listed(RULES) + "; `text` if none would mend it.",
     "guard": _listed(Guard) + ".",
+    "step": "What became of it: `read` (given as it came), `look` (the stored answer, in the other form), `again` (the "
+    "one who generated failed), `alone` (not to be shared), `resumed`, `twin` and `other_twin` (`flight.semantic`).",
+    "origin": "`live` (asked for this caller), `coalesced` (for another one) or `hit` (stored).",
+    "role": "`led` for the others, or `followed` from another replica.",
     "part": "The part that failed, and whether reading or writing, such as `cache file (read)`.",
 }
 """A label that has no line here cannot be documented, so it cannot be added without one."""

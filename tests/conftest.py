@@ -22,7 +22,7 @@ async def backend() -> AsyncIterator[Backend]:
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
-        connector=connector, auto_decompress=False, timeout=aiohttp.ClientTimeout(total=60)
+        connector=connector, auto_decompress=False, timeout=aiohttp.ClientTimeout(total=60), max_field_size=2**17
     ) as opened:
         yield opened
 

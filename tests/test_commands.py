@@ -8,7 +8,7 @@ import pytest
 from tests.commands import Commands
 from tests.fakes.backend import plain
 from tests.fakes.ports import free_port
-from tests.rig import BODY, Client
+from tests.rig import BODY, Client, until
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ async def test_what_was_not_carried_out_is_one(run, proxy, monkeypatch):
     async def fails(*_told, **_more):
         raise Trouble("no answer in time")
 
-    monkeypatch.setattr(proxy.house.store, "remove", fails)
+    monkeypatch.setattr(proxy.house.store, "fell", fails)
     for call in (("kb", "set", "faq", "v2"), ("purge", "--tag", "a")):
         done = await run(*call)
         assert (done.code, done.out) == (1, "")
@@ -168,7 +168,7 @@ async def test_what_was_not_carried_out_is_one(run, proxy, monkeypatch):
 
 
 async def test_a_bad_name_is_said(run):
-    done = await run("kb", "set", "faq", "x" * 2000)
+    done = await run("kb", "set", "faq", "x" * 20_000)
     assert done.code == 2
     assert "answers 400: version must be" in done.sentence
 
@@ -212,6 +212,49 @@ async def test_it_goes_on_where_it_was(warm, backend):
     assert len(backend.seen) == 5
 
 
+async def test_once_all_is_done_the_next_run_begins_anew(warm, client, proxy, tmp_path):
+    """As one that is started every night has to."""
+    for left, present in ((False, 0), (False, 3)):
+        told = json.loads((await warm(bodies(3), "--json", "--api-key", "A")).out)
+        assert (told["done_before"], told["present"]) == (0, present)
+        assert (tmp_path / "requests.jsonl.state").exists() is left
+
+
+async def test_nothing_is_begun_when_the_time_is_over(warm, backend):
+    told = json.loads((await warm(bodies(3), "--budget-seconds", "0", "--json", "--api-key", "A")).out)
+    assert (told["asked"], told["left"], backend.seen) == (0, 3, [])
+    done = await warm(bodies(3), "--budget-seconds", "soon")
+    assert (done.code, "Invalid value for '--budget-seconds'" in done.err) == (2, True)
+
+
+async def test_what_is_not_kept_is_told_by_reason(warm, backend):
+    lines = [{"body": BODY, "headers": {"Cache-Control": "no-store"}}, {"path": "/v1/files", "body": {}}, BODY]
+    done = await warm(lines, "--api-key", "A")
+    assert (
+        "2 asked of the backend (14 tokens): 1 stored, 1 not kept (no_store), 1 not kept (uncacheable_path);"
+        in done.out
+    )
+    assert len(backend.seen) == 2
+
+
+async def test_the_same_twice_at_once_is_asked_once(warm, proxy, backend):
+    async def script(exchange):
+        await until(lambda: proxy.house.proxy.running == 2)
+        await plain(exchange)
+
+    backend.script = script
+    told = json.loads((await warm([BODY, BODY], "--api-key", "A", "--json")).out)
+    assert (told["asked"], told["stored"], told["present"], len(backend.seen)) == (1, 1, 1, 1)
+
+
+async def test_what_cannot_be_told_is_not_guessed(commands, start, tmp_path):
+    proxy = await start(access__hide_hits=True)
+    (tmp_path / "r.jsonl").write_text(json.dumps(BODY))
+    done = await commands.run("warm", str(tmp_path / "r.jsonl"), "--url", proxy.base, "--json")
+    told = json.loads(done.out)
+    assert (told["asked"], told["stored"], told["not_kept"], told["present"]) == (1, 0, {}, 0)
+
+
 async def test_what_is_there_costs_no_budget(warm, client):
     for seed in range(3):
         await client.chat(seed=seed)
@@ -239,7 +282,7 @@ async def test_bad_lines_and_failures_are_told_by_number(warm, backend):
     lines = ["{", *bodies(3), "[]", "", {"x": 1}, {"body": 5}, {"body": {}, "headers": {"a b": "c"}}]
     done = await warm(lines, "--api-key", "A")
     assert (done.code, done.out) == (
-        1, "1 asked of the backend (7 tokens), 0 there already, 0 that are not kept, 0 done before, 0 left by the budget\n",
+        1, "1 asked of the backend (7 tokens): 1 stored; 0 there already, 0 done before, 0 left by the budget\n",
     )  # fmt: skip
     assert [line.partition(" ")[2] for line in done.err.splitlines() if line.startswith("line")] == [
         "3: answered 400", "4: answered 502", "1: is not valid JSON", "5: is not a JSON object",

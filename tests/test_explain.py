@@ -110,3 +110,25 @@ def test_why_a_request_has_no_question():
     body = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}], "tools": [{"type": "function"}]}
     told = explain(settings, "POST", "/v1/chat/completions", [], json.dumps(body).encode())["semantic"]
     assert told["reason"] == "not_a_question"
+
+
+def test_what_is_found_in_the_body_is_shown():
+    places = [{"into": "documents", "pattern": 'id="([^"]+)"'}, {"into": "kb", "pointer": "/metadata/kb"}]
+    rule = {"set": {"extract": [{"into": "tags", "pointer": "/metadata/team"}], "tags": "ruled"}}
+    body = {
+        "model": "m", "messages": [{"role": "user", "content": '<doc id="faq-7">'}],
+        "metadata": {"kb": "handbook@v1", "team": "red"},
+    }  # fmt: skip
+    said = told(body, kb__extract=places, rules=[rule])
+    assert said["extracted"] == {"documents": ["doc:faq-7"], "tags": ["red"], "kb": ["handbook@v1"]}
+    assert said["keep"]["tags"] == ["doc:faq-7", "red", "ruled"]
+    assert said["knowledge"] == ["handbook@v1"]
+    plain = told(body)
+    assert plain["extracted"] == {"documents": [], "tags": [], "kb": []}
+    assert plain["entry_id"] != said["entry_id"]
+
+
+def test_why_a_body_that_names_what_cannot_be_named_is_not_looked_up():
+    places = [{"into": "documents", "pointer": "/metadata/documents"}]
+    said = told({**BODY, "metadata": {"documents": {"a": 1}}}, kb__extract=places)
+    assert said["exact"]["reason"] == "unnamed_dependency"

@@ -2,17 +2,24 @@
 
 import json
 import re
+import struct
+import zlib
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from cacheproxy.commands import chart, replaying
-from cacheproxy.commands.alike import Alike, question_of
-from cacheproxy.commands.replaying import Replaying, Tally
-from cacheproxy.commands.traffic import Asked, BadLine, read, requests
+from cacheproxy.commands import chart, picture
+from cacheproxy.commands.traffic import requests
 from cacheproxy.core.model import Unfit
+from cacheproxy.engine import alike as alike_module
+from cacheproxy.engine import replaying
+from cacheproxy.engine.alike import Alike, question_of
+from cacheproxy.engine.replaying import Tally
+from cacheproxy.engine.traffic import BadLine, Line, read
 from cacheproxy.settings import resolve
 from cacheproxy.wiring import terms
+from cacheproxy.wiring.imagined import imagined
 from tests.commands import Commands
 from tests.fakes.embedder import Chosen
 from tests.rig import BODY, CHAT, Client, until
@@ -23,13 +30,13 @@ def settings(**values):
     return resolve({"upstreams": ["http://backend"], "semantic.mode": "off", **named}, None, {}).settings
 
 
-def asked(body=None, *, path=CHAT, key="A", at=None, latency=None, tokens=None, status=200, **headers) -> Asked:
+def asked(body=None, *, path=CHAT, key="A", at=None, latency=None, tokens=None, status=200, **headers) -> Line:
     lines = {"Authorization": f"Bearer {key}", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return Asked(1, path, tuple(lines.items()), json.dumps(body or BODY).encode(), at, latency, tokens, status)
+    return Line(1, path, tuple(lines.items()), json.dumps(body or BODY).encode(), at, latency, tokens, status)
 
 
-def fates(*all_asked: Asked, **values) -> list[str]:
-    replayed = Replaying(settings(**values))
+def fates(*all_asked: Line, **values) -> list[str]:
+    replayed = imagined(settings(**values))
     met = [replayed.meet(replayed.pose(one)) for one in all_asked]
     return [fate.reason or fate.layer for fate in met]
 
@@ -112,12 +119,12 @@ async def test_it_says_what_a_proxy_does(client: Client, backend):
     """The same requests at a real one."""
     bodies = [{**BODY, "seed": seed % 3, "user": str(seed)} for seed in range(9)] + [{**BODY, "temperature": 0}] * 2
     real = [(await client.chat(body)).cache for body in bodies]
-    imagined = fates(*[asked(body) for body in bodies])
-    assert ["HIT" if fate == "exact" else "MISS" for fate in imagined] == real
+    told = fates(*[asked(body) for body in bodies])
+    assert ["HIT" if fate == "exact" else "MISS" for fate in told] == real
 
 
 def test_what_is_spared_is_counted():
-    replayed, tally = Replaying(settings()), Tally()
+    replayed, tally = imagined(settings()), Tally()
     for one in [
         asked(tokens=(10, 5), latency=2.0),
         asked(tokens=(10, 6), latency=3.0),
@@ -138,9 +145,9 @@ NEAR = {
 }  # fmt: skip
 
 
-async def alike(*all_asked: Asked, **values) -> list[str]:
+async def alike(*all_asked: Line, **values) -> list[str]:
     told = settings(semantic__mode="on", **values)
-    replayed, matching = Replaying(told), terms.matching(told)
+    replayed, matching = imagined(told), terms.matching(told)
     posed = [replayed.pose(one) for one in all_asked]
     embedder = Chosen()
     for text, similarity in NEAR.items():
@@ -197,24 +204,31 @@ async def test_it_says_what_a_proxy_does_by_meaning(start, session):
 
 def test_a_question_without_a_vector_is_found_by_nobody():
     told = settings(semantic__mode="on")
-    replayed = Replaying(told)
+    replayed = imagined(told)
     replayed.likeness = Alike(replayed.binder, terms.matching(told), {"x": Unfit.EMPTY})
     met = [replayed.meet(replayed.pose(asked(question("x"), key=key))) for key in ("A", "B")]
     assert Counter(fate.layer for fate in met) == {replaying.MISS: 2}
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 500])
+def test_the_nearest_are_looked_at_the_nearest_first(count):
+    near = np.random.default_rng(count).permutation(count).astype(np.float32)
+    assert near[alike_module._highest(near, 5)].tolist() == sorted(near.tolist(), reverse=True)[:5]
 
 
 # --- lines of a file -------------------------------------------------------------------------------------------------
 
 
 def test_a_line_is_a_body_or_an_envelope():
-    assert read(3, b'{"model": "m"}') == Asked(3, CHAT, (), b'{"model": "m"}')
+    assert read(3, b'{"model": "m"}') == Line(3, CHAT, (), b'{"model": "m"}')
     told = {
         "path": "/v1/completions", "headers": {"A": "b", "C": ["d", "e"]}, "body": {"x": 1}, "time": 5, "latency": 0.5,
         "usage": {"prompt_tokens": 1, "total_tokens": 2}, "status": 404, "else": None,
     }  # fmt: skip
     headers = (("A", "b"), ("C", "d"), ("C", "e"))
-    assert read(1, json.dumps(told).encode()) == Asked(1, "/v1/completions", headers, b'{"x":1}', 5.0, 0.5, (1, 0), 404)
+    assert read(1, json.dumps(told).encode()) == Line(1, "/v1/completions", headers, b'{"x":1}', 5.0, 0.5, (1, 0), 404)
     assert read(1, b'{"body": "{\\"model\\":1.0}"}').body == b'{"model":1.0}'
+    assert read(1, b'{"body": {}, "status": 404.0, "usage": {"prompt_tokens": 2.0}}').tokens == (2, 0)
     assert read(1, b'{"body": {}, "time": "2026-01-01T00:00:00Z"}').time == 1767225600.0
 
 
@@ -225,7 +239,8 @@ def test_a_line_is_a_body_or_an_envelope():
         b'{"body": {}, "path": "v1"}', b'{"body": {}, "path": "/ x\\r\\ny"}', b'{"body": {}, "headers": []}',
         b'{"body": {}, "headers": {"a": 1}}', b'{"body": {}, "headers": {"a": "b\\r\\nc"}}',
         b'{"body": {}, "headers": {"": "b"}}', b'{"body": {}, "time": "now"}', b'{"body": {}, "time": true}',
-        b'{"body": {}, "latency": -1}', b'{"body": {}, "usage": 1}', b'{"body": {}, "usage": {"prompt_tokens": "1"}}',
+        b'{"body": {}, "latency": -1}', b'{"body": {}, "usage": 1}', b'{"body": {}, "usage": {"prompt_tokens": true}}', b'{"body": {}, "status": 200.5}',
+        b'{"body": {}, "usage": {"completion_tokens": -1}}', b'{"body": {}, "usage": {"prompt_tokens": "1"}}',
         b'{"body": {}, "status": 99}', b"\xff", b"[" * 10_000,
     ],
 )  # fmt: skip
@@ -254,16 +269,17 @@ def commands(tmp_path):
 async def test_the_command_and_its_page(commands, tmp_path):
     lines = [{"body": BODY, "time": at, "latency": 1.5, "usage": {"prompt_tokens": 4}} for at in (30, 10, 20)]
     lines.append({"body": BODY, "path": "/v1/<b>"})
-    file, page = tmp_path / "log.jsonl", tmp_path / "page.html"
+    file, page, drawn = tmp_path / "log.jsonl", tmp_path / "page.html", tmp_path / "chart.png"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     call = ("replay", str(file), "--no-semantic")
-    done = await commands.run(*call, "--json", "--html", str(page))
+    done = await commands.run(*call, "--json", "--html", str(page), "--png", str(drawn))
     assert done.code == 0
     assert json.loads(done.out) == {
         "requests": 4, "bad_lines": 0, "timed": True, "hit_rate": 0.5, "exact": {"hits": 2, "rate": 0.5},
         "semantic": None, "misses": {"absent": 1}, "bypasses": {"uncacheable_path": 1},
         "tokens": {"saved": 8, "of": 12}, "seconds": {"saved": 3.0, "of": 4.5},
     }  # fmt: skip
+    assert drawn.read_bytes() == picture.png(["miss", "exact", "bypass", "exact"])
     html = page.read_text()
     assert "<svg" in html
     assert not re.search(r"https?:|src=|<script", html)
@@ -284,3 +300,41 @@ def test_a_drawing_fits_its_frame(course):
         assert 10 <= y + 0.1 <= y + height + 0.1 <= chart.HEIGHT + 40
     if set(course) == {"exact", "semantic", "miss"}:
         assert 'fill="#805ad5"' in drawn
+
+
+def dots(file: bytes) -> list[list[tuple[int, ...]]]:
+    """The dots of a PNG with 3 bytes each and no filter; its checksums are looked at."""
+    assert file.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(file):
+        length, kind = struct.unpack(">I4s", file[at : at + 8])
+        content = file[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", file[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + content)
+        chunks[kind], at = content, at + 12 + length
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *form = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert form == [8, 2, 0, 0, 0]
+    told = zlib.decompress(chunks[b"IDAT"])
+    assert len(told) == height * (1 + 3 * width)
+    rows = [told[y * (1 + 3 * width) :][1 : 1 + 3 * width] for y in range(height)]
+    return [[tuple(row[3 * x : 3 * x + 3]) for x in range(width)] for row in rows]
+
+
+@pytest.mark.parametrize("course", [[], ["exact"], ["miss"] * 1000, ["exact", "semantic", "miss", "miss"] * 500])
+def test_a_picture_shows_the_shares(course):
+    blue, purple = (0x2B, 0x6C, 0xB0), (0x80, 0x5A, 0xD5)
+    frame = [row[picture.LEFT : picture.LEFT + picture.WIDE] for row in dots(picture.png(course))]
+    frame = frame[picture.TOP : picture.TOP + picture.HIGH]
+    for layer, colour in (("exact", blue), ("semantic", purple)):
+        share = course.count(layer) / len(course) if course else 0
+        assert sum(row.count(colour) for row in frame) / (picture.WIDE * picture.HIGH) == pytest.approx(share, abs=0.02)
+    if purple in frame[picture.HIGH // 2 + 1]:  # what is by meaning stands on the exact hits
+        assert blue in frame[-1]
+
+
+def test_a_picture_has_letters():
+    """The percentages on the left, and the layers below."""
+    ink = (0x4A, 0x55, 0x68)
+    drawn = dots(picture.png(["exact"]))
+    assert sum(row[: picture.LEFT].count(ink) for row in drawn) > 100
+    assert sum(row.count(ink) for row in drawn[-30:]) > 50

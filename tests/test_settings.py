@@ -174,7 +174,7 @@ def test_every_name_can_be_set_in_every_source(file, name):
         }.get(name, '["/a/b"]')
         value = {
             "access.key_groups": '[{"name": "a", "keys": ["sk-1"]}]', "savings.prices": '[{"model": "m"}]',
-            "kb.watch": '[{"name": "a", "path": "/a"}]',
+            "kb.watch": '[{"name": "a", "path": "/a"}]', "kb.extract": '[{"into": "tags", "pointer": "/a"}]',
             "rules": '[{"set": {"ttl": 5}}]', "prefix.rules.patterns": '[{"pattern": "a", "action": "drop"}]',
         }.get(name, value)  # fmt: skip
         expected = orjson.loads(value)
@@ -191,6 +191,7 @@ def test_every_name_can_be_set_in_every_source(file, name):
         "semantic.verifier_least": "0.4",
         "semantic.verifier_certain": "0.98",
         "semantic.url": "http://e:1",
+        "flight.semantic": "on",
     }.get(name, value)
     value = {"redis.url": "redis://h:1", "redis.prefix": "ours"}.get(name, value)
     value = {"exact.refresh": "0.5", "replay.pace": "recorded", "access.scope": "tenant"}.get(name, value)

@@ -31,16 +31,22 @@ def page(told: dict[str, Any], course: Sequence[str]) -> str:
     )
 
 
-def drawing(course: Sequence[str]) -> str:
-    """The share of requests that each layer answers, along the log, as SVG."""
+def shares(course: Sequence[str]) -> list[dict[str, float]]:
+    """The share of each layer in successive parts of the log, `MOST_PARTS` at most."""
     parts = min(MOST_PARTS, len(course)) or 1
     bounds = [round(number * len(course) / parts) for number in range(parts + 1)]
     pieces = [course[a:b] for a, b in pairwise(bounds)]
-    bars = []
-    for at, piece in enumerate(pieces):
+    return [{layer: piece.count(layer) / (len(piece) or 1) for layer in COLOURS} for piece in pieces]
+
+
+def drawing(course: Sequence[str]) -> str:
+    """The share of requests that each layer answers, along the log, as SVG."""
+    found, bars = shares(course), []
+    parts = len(found)
+    for at, part in enumerate(found):
         top = float(HEIGHT)
         for layer, colour in COLOURS.items():
-            height = HEIGHT * piece.count(layer) / (len(piece) or 1)
+            height = HEIGHT * part[layer]
             top -= height
             if height:
                 bars.append(

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -33,15 +33,27 @@ def call(  # noqa: PLR0913 - a call, every fact about it
 ) -> Any:
     """What the proxy says: an object that has the member `has`. `path`: percent-encoded. Raises `ConfigurationError`
     for what has to be called otherwise; ends the process with 1 where the proxy could not do it to its end."""
+    url, headers = reach(url, token)
+    status, told = asyncio.run(_call(url, path, headers, method, document))
+    if status != 200 or not isinstance(told, dict) or has not in told:
+        refused(url, status, told)
+    return told
+
+
+def reach(url: str, token: str | None) -> tuple[str, dict[str, str]]:
+    """The base of the URLs of calls, and their header fields. Raises `ConfigurationError`."""
     if isinstance(wrong := address.read(url), str):
         raise ConfigurationError(f"`--admin-url` {wrong}")
-    url = (url if "://" in url else f"http://{url}").rstrip("/")
     token = (token or "").strip() or None
     if token is not None and not token.isprintable():
         raise ConfigurationError("`--admin-token` is no token: it has characters that no header can have")
-    status, told = asyncio.run(_call(url, path, token, method, document))
-    if status == 200 and isinstance(told, dict) and has in told:
-        return told
+    base = (url if "://" in url else f"http://{url}").rstrip("/")
+    return base, {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def refused(url: str, status: int, told: Any) -> NoReturn:
+    """The proxy did not do it. Raises `ConfigurationError` for what has to be called otherwise; ends the process with 1
+    where the proxy could not."""
     error = told.get("error") if isinstance(told, dict) else None
     why = error.get("message") if isinstance(error, dict) else None
     sentence = f"{url} answers {status}: {why}" if why else f"{url} answers {status}; is it an admin listener?"
@@ -51,11 +63,10 @@ def call(  # noqa: PLR0913 - a call, every fact about it
     sys.exit(1)
 
 
-async def _call(base: str, path: str, token: str | None, method: str, document: object) -> tuple[int, Any]:
+async def _call(base: str, path: str, headers: dict[str, str], method: str, document: object) -> tuple[int, Any]:
     import aiohttp
     from yarl import URL
 
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     timeout = aiohttp.ClientTimeout(total=PATIENCE, sock_connect=10)
     try:
         async with (

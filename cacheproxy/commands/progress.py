@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cacheproxy.commands.traffic import Asked
+from cacheproxy.engine.traffic import Line
 from cacheproxy.errors import ConfigurationError
 
 DIGITS = 32
@@ -27,14 +27,18 @@ class Progress:
             raise ConfigurationError(f"cannot keep {path}: {error.strerror}") from None
         self._file.write(b"\n" if path.stat().st_size else b"")
 
-    def __contains__(self, one: Asked) -> bool:
+    def __contains__(self, one: Line) -> bool:
         return _digest(one) in self._done
 
-    def add(self, one: Asked) -> None:
+    def add(self, one: Line) -> None:
         """It is done."""
         self._done.add(_digest(one))
         self._file.write(_digest(one) + b"\n")
         self._file.flush()
+
+    def finish(self) -> None:
+        """All of it is done: the next run begins anew."""
+        self._path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +56,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _digest(one: Asked) -> bytes:
+def _digest(one: Line) -> bytes:
     whole = hashlib.blake2b(digest_size=DIGITS // 2)
     for part in (one.path.encode(), repr(one.headers).encode(), one.body):
         whole.update(len(part).to_bytes(8, "big") + part)

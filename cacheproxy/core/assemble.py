@@ -1,22 +1,21 @@
 """The chunks of a stream -> the one document they amount to, and back.
 
-Fields that the API does not name are kept: a piece's text is joined, lists grow, numbers and objects of a choice
-take their last value.
+Fields that the API does not name are kept: a delta's text is joined, its lists grow; what stands beside it takes its
+last value, and what says nothing takes nothing away. Whether that is what the backend would have said, `doubt` tells.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cacheproxy.core.doubt import CONSTANT, INDEXED, STREAM_ONLY, is_nothing
 from cacheproxy.core.model import Endpoint
-from cacheproxy.core.pieces import split_text
+from cacheproxy.core.pieces import grouped, split_text
 
 _OBJECTS = {Endpoint.CHAT: "chat.completion", Endpoint.COMPLETIONS: "text_completion"}
 _CHUNK_OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
 _EVERY_CHUNK = ("id", "object", "created", "model", "system_fingerprint", "service_tier")
 _FIRST_WINS = frozenset({"id", "created", "model"})
-_CONSTANT = frozenset({"id", "type", "role", "format", "index"})
-"""Fields that a stream may repeat and that are no text to be joined."""
 _SPOKEN = ("reasoning_content", "reasoning", "content", "refusal")
-_STREAM_ONLY = frozenset({"obfuscation"})
 
 Document = dict[str, Any]
 
@@ -28,13 +27,11 @@ def assemble(chunks: list[Document], endpoint: Endpoint) -> Document:
     choices: dict[int, Document] = {}
     for chunk in chunks:
         for name, value in chunk.items():
-            if name in ("choices", "object") or name in _STREAM_ONLY or (name == "usage" and value is None):
+            if name in ("choices", "object") or name in STREAM_ONLY or (name == "usage" and value is None):
                 continue
             told.add(name)
-            if value is None:
-                document.setdefault(name, None)
-            elif name not in _FIRST_WINS or not document.get(name):
-                document[name] = value
+            if name not in _FIRST_WINS or not document.get(name):
+                _set(document, name, value)
         for piece in chunk.get("choices") or ():
             index = piece.get("index", 0)
             _add_piece(choices.setdefault(index, _new_choice(index, endpoint)), piece, endpoint)
@@ -57,26 +54,30 @@ def _add_piece(choice: Document, piece: Document, endpoint: Endpoint) -> None:
                 _merge(choice["message"], value or {})
             else:
                 choice["text"] += value or ""
-        elif value is None:
-            choice.setdefault(name, None)
-        elif name == "logprobs":
+        elif name == "logprobs" and value is not None:
             gathered = dict(choice.get(name) or {})
             _merge(gathered, value)
             choice[name] = gathered
-        elif isinstance(value, list) and isinstance(choice.get(name), list):
+        elif name == "token_ids" and isinstance(value, list) and isinstance(choice.get(name), list):
             choice[name] = [*choice[name], *value]
         else:
-            choice[name] = value
+            _set(choice, name, value)
+
+
+def _set(target: Document, name: str, value: Any) -> None:
+    """What says nothing does not take the place of what says something."""
+    if not is_nothing(value) or target.get(name) is None:
+        target[name] = value
 
 
 def _finished(choice: Document, endpoint: Endpoint) -> Document:
     if endpoint is Endpoint.CHAT:
         message = choice["message"]
         calls = message.get("tool_calls")
-        if isinstance(calls, list):
-            message["tool_calls"] = [
-                {n: v for n, v in c.items() if n != "index"} if isinstance(c, dict) else c for c in calls
-            ]
+        if isinstance(calls, list) and calls:
+            if all(isinstance(call.get("index"), int) for call in calls):
+                calls.sort(key=lambda call: int(call["index"]))
+            message["tool_calls"] = [{n: v for n, v in call.items() if n != "index"} for call in calls]
             message["content"] = message.get("content") or None
     return choice
 
@@ -85,16 +86,17 @@ def _merge(target: Document, piece: Document) -> None:
     """Add a piece to what was gathered so far."""
     for name, value in piece.items():
         old = target.get(name)
-        if value is None:
-            target.setdefault(name, None)
-        elif isinstance(value, list):
+        if is_nothing(value):
+            _set(target, name, value)
+        elif isinstance(value, list) and name in INDEXED:
             target[name] = _merge_lists(old if isinstance(old, list) else [], value)
-        elif isinstance(value, dict):
-            merged = dict(old) if isinstance(old, dict) else {}
-            _merge(merged, value)
-            target[name] = merged
+        elif isinstance(value, list) and isinstance(old, list):
+            target[name] = [*old, *value]
+        elif isinstance(value, dict) and isinstance(old, dict):
+            target[name] = dict(old)
+            _merge(target[name], value)
         elif isinstance(value, str) and isinstance(old, str) and old:
-            constant = name in _CONSTANT or (name == "name" and old == value)
+            constant = name in CONSTANT or (name == "name" and old == value)
             target[name] = old if constant else old + value
         else:
             target[name] = value
@@ -111,9 +113,7 @@ def _merge_lists(old: list[Any], new: list[Any]) -> list[Any]:
                     _merge(merged[i], item)
                     break
             else:
-                fresh: Document = {}
-                _merge(fresh, item)
-                merged.append(fresh)
+                merged.append(item)
         else:
             merged.append(item)
     return merged
@@ -125,9 +125,10 @@ def disassemble(document: Document, endpoint: Endpoint, *, with_usage: bool) -> 
     base["object"] = _CHUNK_OBJECTS[endpoint]
     extra = {n: v for n, v in document.items() if n not in base and n not in ("choices", "usage")}
     chunks: list[Document] = []
-    for choice in document["choices"]:
+    for position, choice in enumerate(document["choices"]):
         pieces = _chat_pieces(choice) if endpoint is Endpoint.CHAT else _text_pieces(choice)
-        chunks += [{**base, "choices": [{"index": choice.get("index", 0), **piece}]} for piece in pieces]
+        index = choice.get("index", position)
+        chunks += [{**base, "choices": [{"index": index, **piece}]} for piece in pieces]
     if chunks and extra:
         chunks[-1].update(extra)
     if with_usage and document.get("usage") is not None:
@@ -139,28 +140,47 @@ def _chat_pieces(choice: Document) -> list[Document]:
     message: Document = choice["message"]
     logprobs = choice.get("logprobs")
     silent: Document = {"logprobs": None} if "logprobs" in choice else {}
-    opening = {n: v for n, v in message.items() if n not in ("tool_calls", *_SPOKEN) or v is None}
+    calls = message.get("tool_calls")
+    opening = {n: v for n, v in message.items() if n not in _SPOKEN or v is None}
     opening = {"role": "assistant", **opening}
+    if calls:
+        del opening["tool_calls"]
     if isinstance(message.get("content"), str):
         opening["content"] = ""
     pieces: list[Document] = [{"delta": opening, **silent, "finish_reason": None}]
     speaker = "content" if message.get("content") is not None else None
     for name in _SPOKEN:
         text = message.get(name)
-        # Token probabilities belong to the whole text, so it stays in one piece with them.
-        told = logprobs if text is not None and name == (speaker or name) else None
-        parts = [text] if told is not None or not isinstance(text, str) else split_text(text)
-        if text == "" and name != "content":
-            parts = [text]  # the opening says an empty content already
-        told_here: Document = {"logprobs": told} if told is not None else silent
-        pieces += [{"delta": {name: p}, **told_here, "finish_reason": None} for p in parts if p is not None]
-        logprobs = None if told is not None else logprobs
-    calls = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or ())]
-    pieces += [{"delta": {"tool_calls": [call]}, **silent, "finish_reason": None} for call in calls]
-    others = {n: v for n, v in choice.items() if n not in ("index", "message", "logprobs")}
+        if text is None or (text == "" and name == "content" and logprobs is None):
+            continue  # the opening says an empty content already
+        spread: Iterable[tuple[Any, Document | None]]
+        if logprobs is not None and name == (speaker or name):
+            spread = _spread(text, logprobs, name)
+            logprobs = None
+        else:
+            spread = [(part, None) for part in (split_text(text) or [""] if isinstance(text, str) else [text])]
+        for part, told in spread:
+            told_here: Document = silent if told is None else {"logprobs": told}
+            pieces.append({"delta": {name: part}, **told_here, "finish_reason": None})
+    for i, call in enumerate(calls or ()):
+        pieces.append({"delta": {"tool_calls": [{**call, "index": i}]}, **silent, "finish_reason": None})
+    others = {n: v for n, v in choice.items() if n not in ("index", "message", "logprobs", "delta")}
     told_last: Document = {"logprobs": logprobs} if "logprobs" in choice else {}
     pieces.append({"delta": {}, **told_last, **others})
     return pieces
+
+
+def _spread(text: Any, logprobs: Document, name: str) -> Sequence[tuple[Any, Document]]:
+    """The text in pieces, each with the probabilities of its tokens: in one piece where they do not spell it alone."""
+    weighed = logprobs.get(name)
+    tokens = [t.get("token") if isinstance(t, dict) else None for t in weighed] if isinstance(weighed, list) else []
+    others = {n: v for n, v in logprobs.items() if n != name}
+    spelled = [token for token in tokens if isinstance(token, str)]
+    if any(v is not None for v in others.values()) or len(spelled) != len(tokens) or "".join(spelled) != text:
+        return [(text, logprobs)]
+    pairs = list(zip(spelled, weighed or (), strict=True))
+    told = [("".join(t for t, _ in group), {**logprobs, name: [w for _, w in group]}) for group in grouped(pairs)]
+    return told or [(text, logprobs)]
 
 
 def _text_pieces(choice: Document) -> list[Document]:

@@ -15,7 +15,7 @@ import zstandard
 
 from cacheproxy.core.model import Answer, Endpoint, Entry, Form
 
-MAGIC = b"CPX2"
+MAGIC = b"CPX3"
 _HEAD = struct.Struct(">4sI")
 _SUM_BYTES = 16
 _SMALL = 1024
@@ -44,9 +44,12 @@ def encode(entry: Entry) -> bytes:
         "asked_at": entry.asked_at,
         "tags": entry.tags,
         "knowledge": entry.knowledge,
+        "prefix": entry.prefix,
+        "epoch": entry.epoch,
         "form": answer.form.value,
         "content_type": answer.content_type,
         "has_usage": answer.has_usage,
+        "one_form": answer.one_form,
         "id": answer.id_literal.decode("ascii"),
         "created": answer.created_literal.decode("ascii"),
         "request_id": answer.request_id,
@@ -118,6 +121,7 @@ def _entry(facts: dict[str, Any], key: bytes, body: bytes, pace: bytes) -> Entry
             status=_status(facts["status"]),
             tokens=_tokens(*facts["tokens"]),
             pace=pace,
+            one_form=bool(facts["one_form"]),
         ),
         stored_at=_seconds(facts["stored_at"]),
         fresh_until=_seconds(facts["fresh_until"]),
@@ -126,6 +130,8 @@ def _entry(facts: dict[str, Any], key: bytes, body: bytes, pace: bytes) -> Entry
         asked_at=_seconds(facts["asked_at"]),
         tags=_texts(facts["tags"]),
         knowledge=_texts(facts["knowledge"]),
+        prefix=_text(facts["prefix"]),
+        epoch=_count(facts["epoch"]),
     )
 
 

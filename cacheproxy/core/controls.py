@@ -11,7 +11,12 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 from cacheproxy.core.fields import values
 from cacheproxy.core.model import Fields
 
-MAX_NAME_BYTES = 1024
+MAX_NAME_BYTES = 16 * 1024
+"""Of one name, percent-encoding undone."""
+MAX_LIST_BYTES = 64 * 1024
+"""Of a list of names as it is written; as much as a line of a head may have."""
+MOST_LABELS = 256
+"""Names of one kind from one source. With more, nothing is kept: a removal would miss what is left out."""
 DEFAULT_PRIORITY = 1
 _MEMBER = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^,"]|")+')
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -162,7 +167,9 @@ def _labels(fields: Fields) -> tuple[str, str, str] | BadControl:
     for header, shown in ((b"x-cache-kb", "X-Cache-KB"), (b"x-cache-tags", "X-Cache-Tags")):
         names = _names(b",".join(values(fields, header)))
         if names is None:
-            return BadControl(shown, f"names of percent-encoded UTF-8, at most {MAX_NAME_BYTES} bytes in all")
+            return BadControl(
+                shown, f"at most {MOST_LABELS} names of percent-encoded UTF-8, {MAX_LIST_BYTES} bytes in all"
+            )
         lists.append(names)
     return escaped(told), lists[0], lists[1]
 
@@ -192,10 +199,19 @@ def escaped(namespace: str) -> str:
 
 
 def _names(value: bytes) -> str | None:
-    """A comma-separated list of names in one canonical text: sorted, each once, percent-encoded in one way."""
-    if len(value) > MAX_NAME_BYTES or _name(value) is None:
+    """A comma-separated list of names in one canonical text: sorted, each once, percent-encoded in one way. None if it
+    cannot be read, or is beyond the bounds."""
+    if not value:
+        return ""
+    if len(value) > MAX_LIST_BYTES:
         return None
-    return ",".join(sorted({_written(part.strip()) for part in value.split(b",") if part.strip()}))
+    parts = {part.strip() for part in value.split(b",") if part.strip()}
+    if len(parts) > MOST_LABELS:
+        return None
+    # What parts names is ASCII: a list that is no UTF-8 has a name that is none.
+    if any(_name(part) is None for part in ((value,) if len(value) <= MAX_NAME_BYTES else parts)):
+        return None
+    return ",".join(sorted({_written(part) for part in parts}))
 
 
 def _written(name: bytes) -> str:
@@ -203,9 +219,12 @@ def _written(name: bytes) -> str:
     return "@".join(quote(unquote_to_bytes(part), safe="") for part in name.split(b"@", 1))
 
 
-def bases(value: bytes) -> tuple[str, ...]:
-    """The knowledge bases in a backend's list of them, in the canonical form; none if it cannot be read."""
+def bases(value: bytes) -> tuple[str, ...] | None:
+    """The knowledge bases in a backend's list of them, in the canonical form; None if they cannot all be read, or are
+    beyond the bounds."""
     names = _names(value)
+    if names is None:
+        return None
     return tuple(names.split(",")) if names else ()
 
 
@@ -226,14 +245,10 @@ def spoken(canonical: str) -> tuple[str, str]:
     return name, name + at + version
 
 
-def labels(value: bytes) -> tuple[str, ...]:
-    """The labels in a backend's list of them; what is no UTF-8 text is left out."""
-    found: list[str] = []
-    for part in value.split(b","):
-        name = _name(part)
-        if name and name not in found:
-            found.append(name)
-    return tuple(found)
+def labels(value: bytes) -> tuple[str, ...] | None:
+    """The labels in a backend's list of them; None as in `bases`."""
+    names = _names(value)
+    return None if names is None else decoded(names)
 
 
 def understands(body_field: Any) -> bool:

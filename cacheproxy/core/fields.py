@@ -22,7 +22,7 @@ CREDENTIALS = (b"authorization", b"api-key", b"x-api-key", b"openai-organization
 
 CONTROLS = frozenset({
     b"x-cache-control", b"x-cache-ttl", b"x-cache-namespace", b"x-cache-tags", b"x-cache-kb",
-    b"x-cache-semantic", b"x-priority",
+    b"x-cache-semantic", b"x-priority", b"x-cache-event-ids", b"x-cache-heartbeat",
 })  # fmt: skip
 """Request controls of ours, removed before forwarding. `Cache-Control` and `Priority` are forwarded."""
 

@@ -2,6 +2,7 @@
 secret can compute or reverse one. Every key has a fixed size."""
 
 import hashlib
+import struct
 from collections.abc import Iterable
 
 KEY_BYTES = 32
@@ -94,6 +95,12 @@ def variant(key: bytes, number: int) -> bytes:
     if number == 0:
         return key
     return hashlib.blake2b(key + number.to_bytes(8, "big"), digest_size=KEY_BYTES, person=b"variant").digest()
+
+
+def identity(secret: bytes, key: bytes, asked_at: float) -> bytes:
+    """16 bytes that name the answer to the request of `key` that was asked for at `asked_at`: the same for the running
+    and the stored one, and not to be guessed."""
+    return _digest(secret, b"answer", [key, struct.pack(">d", asked_at)], 16)
 
 
 def entry_id(key: bytes) -> str:

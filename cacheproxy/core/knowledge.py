@@ -6,7 +6,7 @@ one id is not done twice.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cacheproxy.core import controls
@@ -15,6 +15,8 @@ from cacheproxy.core.removal import Selector
 TYPE = "kb.version.published"
 """The type of event that is heeded."""
 MOST_DOCUMENTS = 10_000
+LONGEST_ID = 1024
+"""Characters of the source and of the id of an event: the last `EVENTS` are remembered."""
 GREATEST = 2**53 - 1
 """Numbers above are not exact in JSON."""
 
@@ -37,13 +39,15 @@ class Publication:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a knowledge base: its version, the number of that, when it was told (seconds since the epoch),
-    and the events that were heeded, youngest last. `settled`: what the version made wrong is gone."""
+    and the events that were heeded, youngest last. `settled`: what the version made wrong is gone; `whole`: the number
+    of the last version for which all answers fell, so that nothing is left that an earlier one made wrong."""
 
     version: str
     sequence: int | None
     published_at: float
     events: tuple[tuple[str, str], ...] = ()
     settled: bool = True
+    whole: int | None = None
 
 
 class Course(StrEnum):
@@ -83,7 +87,22 @@ def after(known: Known | None, told: Publication, now: float) -> Known:
     before = known.events if known is not None else ()
     events = (*before, told.event)[-EVENTS:] if told.event is not None else before
     numbered = told.sequence if told.sequence is not None else known.sequence if known is not None else None
-    return Known(told.version, numbered, now, events, settled=False)
+    falls_whole = selector(told, known).changed_documents is None
+    whole = numbered if falls_whole else known.whole if known is not None else None
+    return Known(told.version, numbered, now, events, settled=False, whole=whole)
+
+
+def is_missing(known: Known, told: Publication) -> bool:
+    """Whether `told`, which is outdated, may have made answers wrong that are still there: a version after it came
+    first, and of that only the documents that it changed itself fell, or not even these."""
+    return not known.settled or known.whole is None or told.sequence is None or told.sequence > known.whole
+
+
+def made_up(known: Known, told: Publication) -> Known:
+    """What is known once that has been made up for: the version stays what it was."""
+    falls_whole = selector(told, known).changed_documents is None
+    events = (*known.events, told.event)[-EVENTS:] if told.event is not None else known.events
+    return replace(known, events=events, settled=True, whole=known.sequence if falls_whole else known.whole)
 
 
 def selector(told: Publication, known: Known | None = None) -> Selector:
@@ -114,7 +133,7 @@ def read_event(event: Mapping[str, object]) -> Publication | BadPublication | No
     """What a CloudEvent (1.0) says, its data under ``data``; None if it is of a type that means nothing here."""
     for name in ("specversion", "type", "source", "id"):
         value = event.get(name)
-        if not isinstance(value, str) or not value or len(value) > controls.MAX_NAME_BYTES:
+        if not isinstance(value, str) or not value or len(value) > LONGEST_ID:
             return BadPublication(name, "a text, as CloudEvents 1.0 says")
     if not str(event["specversion"]).startswith("1."):
         return BadPublication("specversion", "1.0")
@@ -136,6 +155,8 @@ def _publication(name: str, told: Mapping[str, object], event: tuple[str, str] |
         version = str(version)
     if not isinstance(version, str) or not _is_name(version):
         return BadPublication("version", f"a text of at most {controls.MAX_NAME_BYTES} bytes")
+    if isinstance(sequence, float) and sequence.is_integer():
+        sequence = int(sequence)
     if sequence is not None and (type(sequence) is not int or not 0 <= sequence <= GREATEST):
         return BadPublication("sequence", "a whole number, 0 or more")
     changed = None

@@ -73,7 +73,8 @@ class Answer:
     `id_literal` and `created_literal` are the exact bytes (name, colon, value) that stand wherever the answer
     states its id and time, or empty where they cannot be exchanged safely. `request_id`: the backend gave
     its answer one. `status`: 200, or the client error that it is. `tokens`: prompt and completion tokens that the
-    backend counted. `pace`: for a stream, the pause before each event, two bytes each, in milliseconds.
+    backend counted. `pace`: for a stream, the pause before each event, two bytes each, in milliseconds. `one_form`:
+    what it would be in the other form is not certain.
     """
 
     form: Form
@@ -86,6 +87,7 @@ class Answer:
     status: int = 200
     tokens: tuple[int, int] = (0, 0)
     pace: bytes = b""
+    one_form: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class Entry:
     `owner`: whose scope it is in; `credential`: the fingerprint of the credential with which it was fetched, `asked_at`
     when: at the latest then the backend accepted that. `took`: seconds of the backend's time that it cost; of a batch,
     its part. `knowledge`: the knowledge bases it depends on, as in the canonical list: ``name`` or
-    ``name@version``, each part percent-encoded.
+    ``name@version``, each part percent-encoded. `prefix`: the id of the family of prompts that it was asked for with,
+    empty if there is none. `epoch`: how many removals its store had counted when it was put.
     """
 
     key: bytes
@@ -112,6 +115,8 @@ class Entry:
     tags: tuple[str, ...] = ()
     asked_at: float = 0.0
     knowledge: tuple[str, ...] = ()
+    prefix: str = ""
+    epoch: int = field(default=0, compare=False)
 
     def past(self, now: float) -> "Entry":
         """The same, with its lifetime over at `now` at the latest."""
@@ -119,12 +124,15 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Bytes this entry is counted with: its body and a fixed allowance for the rest."""
-        return len(self.answer.body) + len(self.answer.pace) + ENTRY_OVERHEAD
+        """Bytes this entry is counted with: its body, names that are longer than usual, and a fixed allowance."""
+        names = len(self.model) + len(self.namespace) + sum(map(len, self.tags)) + sum(map(len, self.knowledge))
+        return len(self.answer.body) + len(self.answer.pace) + max(0, names - USUAL_NAMES) + ENTRY_OVERHEAD
 
 
 ENTRY_OVERHEAD = 1024
 """Bytes a stored answer costs beyond its body (objects, key, strings), rounded up from a measurement."""
+USUAL_NAMES = 256
+"""Characters of its names that are in that allowance."""
 
 
 @dataclass(frozen=True, slots=True)

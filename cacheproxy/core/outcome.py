@@ -56,6 +56,11 @@ class Reason(Enum):
         "The request refers to something the backend keeps (`previous_response_id`, `conversation`, a stored prompt, "
         "an item by reference) or runs in the background: the same words may have another answer later.",
     )
+    UNNAMED_DEPENDENCY = (
+        "unnamed_dependency",
+        "It rests on more labels or knowledge bases than are kept with an answer, or on some that cannot be read: a "
+        "purge by them would miss it.",
+    )
     # The cache was asked and had nothing to serve, or was not to serve it.
     ABSENT = ("absent", "Nothing is stored for this request.")
     EXPIRED = ("expired", "The stored answer is past its lifetime.")
@@ -65,8 +70,14 @@ class Reason(Enum):
     SHADOW = ("shadow", "A stored answer was found and compared with the backend's, but not served (`shadow`).")
     REFRESHED = ("refreshed", "An answer was served and a new one is being fetched in the background.")
     BACKEND_FAILED = ("backend_failed", "The backend failed, and a stored answer was allowed in its place.")
+    RESUMED = ("resumed", "The rest of a stream that was cut off, after the event that the request names.")
     PARTLY_STORED = ("partly_stored", "Some inputs of this batch were stored; the backend was asked for the others.")
     USAGE_MISSING = ("usage_missing", "The stored stream has no token usage, and this request asks for it.")
+    ONE_FORM = (
+        "one_form",
+        "The stored answer does not say for certain what it would be in the form that this request wants, JSON or a "
+        "stream.",
+    )
     UNPROVEN_CREDENTIAL = (
         "unproven_credential",
         "The backend has not accepted this credential lately, so nothing is served to it from the cache.",
@@ -150,7 +161,8 @@ class Outcome:
     """What is known of one request when its response head is written.
 
     `ttl` is whole seconds left (negative: seconds past the lifetime); `age` whole seconds. `likeness`: of a hit by
-    meaning, the cosine similarity of the two questions and what it had to reach.
+    meaning, the cosine similarity of the two questions and what it had to reach. `collapsed`: the answer was another
+    caller's, still running (RFC 9211 section 2.5).
     """
 
     source: Source
@@ -161,6 +173,7 @@ class Outcome:
     age: int = 0
     entry_id: str | None = None
     likeness: tuple[float, float] | None = None
+    collapsed: bool = False
 
     @property
     def tier(self) -> str:
@@ -171,10 +184,13 @@ class Outcome:
 def cache_status(outcome: Outcome) -> str:
     """The ``Cache-Status`` member for `outcome` (RFC 9211 section 2)."""
     if outcome.source in (Source.HIT, Source.STALE):
-        return f"{CACHE_NAME}; hit; ttl={outcome.ttl}; detail={outcome.tier}"
+        collapsed = "; collapsed" if outcome.collapsed else ""
+        return f"{CACHE_NAME}; hit; ttl={outcome.ttl}{collapsed}; detail={outcome.tier}"
     text = f"{CACHE_NAME}; fwd={(outcome.forward or Forward.BYPASS).value}"
     if outcome.stored:
         text += "; stored"
+    if outcome.collapsed:
+        text += "; collapsed"
     if outcome.reason is not None and outcome.reason is not Reason.ABSENT:
         text += f"; detail={outcome.reason.word}"
     return text

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 import orjson
 
-from cacheproxy.core import choices, embeddings, rankings, responses
+from cacheproxy.core import choices, doubt, embeddings, rankings, responses
 from cacheproxy.core.choices import Tally, said_by, too_deep
+from cacheproxy.core.doubt import Doubt
 from cacheproxy.core.events import DONE, Event, Splitter
-from cacheproxy.core.model import Answer, Ask, Endpoint, Form
+from cacheproxy.core.model import STREAMED, Answer, Ask, Endpoint, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.splice import walk
 from cacheproxy.core.tokens import tokens_of
@@ -80,8 +81,10 @@ def json_answer(endpoint: Endpoint, content_type: str, body: bytes, document: di
     """The answer that a proven document, `body` in bytes, is."""
     usage = document.get("usage")
     id_literal, created_literal = literals([body]) if endpoint in RENAMED else (b"", b"")
+    one_form = endpoint in STREAMED and (doubt.of_numbers(body) or doubt.of_document(document, endpoint))
     return Answer(
-        Form.JSON, content_type, body, isinstance(usage, dict), id_literal, created_literal, tokens=tokens_of(usage)
+        Form.JSON, content_type, body, isinstance(usage, dict), id_literal, created_literal, tokens=tokens_of(usage),
+        one_form=one_form,
     )  # fmt: skip
 
 
@@ -116,6 +119,7 @@ class EventRecorder:
         self._splitter = Splitter()
         self._parts: list[bytes] = []
         self._tally = Tally()
+        self._doubt = Doubt(ask.endpoint)
         self._trouble: Reason | None = None
         self._has_usage = False
         self._tokens = (0, 0)
@@ -149,9 +153,9 @@ class EventRecorder:
             return None
         if event.field(b"event") == b"error":
             return Reason.IN_BAND_ERROR
-        return self._check(data)
+        return self._check(event, data)
 
-    def _check(self, data: bytes) -> Reason | None:
+    def _check(self, event: Event, data: bytes) -> Reason | None:
         try:
             document = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -160,7 +164,7 @@ class EventRecorder:
             return Reason.MALFORMED
         if _is_error(document):
             return Reason.IN_BAND_ERROR
-        if isinstance(usage := document.get("usage"), dict):
+        if isinstance(usage := document.get("usage"), dict) and usage:
             self._has_usage = True
             self._tokens = tokens_of(usage)
         pair = literals([data])
@@ -178,6 +182,7 @@ class EventRecorder:
             said = said_by(self._ask.endpoint, choice, "delta")
             if said is None or not self._tally.note(choice.get("index", 0), choice.get("finish_reason"), said):
                 return Reason.MALFORMED
+        self._doubt.note(event, data, document)
         return None
 
     def finish(self) -> Answer | Reason:
@@ -191,7 +196,8 @@ class EventRecorder:
         id_literal, created_literal = self._literals or (b"", b"")
         body = b"".join(self._parts)
         return Answer(
-            Form.EVENTS, self._content_type, body, self._has_usage, id_literal, created_literal, tokens=self._tokens
+            Form.EVENTS, self._content_type, body, self._has_usage, id_literal, created_literal, tokens=self._tokens,
+            one_form=self._doubt.remains(self._tokens[1]),
         )  # fmt: skip
 
 

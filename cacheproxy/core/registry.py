@@ -15,6 +15,7 @@ def encode(name: str, known: Known) -> bytes:
             "published_at": known.published_at,
             "events": known.events,
             "settled": known.settled,
+            "whole": known.whole,
         }
     )
 
@@ -24,13 +25,13 @@ def decode(line: bytes) -> tuple[str, Known] | None:
     try:
         told = orjson.loads(line)
         name, version, sequence, at = (told[key] for key in ("name", "version", "sequence", "published_at"))
-        settled = told["settled"]
+        settled, whole = told["settled"], told.get("whole")
         events = tuple((source, identity) for source, identity in told["events"])
     except (ValueError, KeyError, TypeError):
         return None
     texts = (name, version, *(text for event in events for text in event))
     if not all(isinstance(text, str) for text in texts) or type(at) not in (int, float) or type(settled) is not bool:
         return None
-    if sequence is not None and type(sequence) is not int:
+    if type(sequence) not in (int, type(None)) or type(whole) not in (int, type(None)):
         return None
-    return name, Known(version, sequence, float(at), events, settled)
+    return name, Known(version, sequence, float(at), events, settled, whole)

@@ -1,15 +1,18 @@
 """Which stored answers a removal means, and which running ones it forbids to be stored.
 
 A removal counts one up. What was asked for before it, and is one of those it means, does not stand after it, wherever
-it is on its way: every request remembers the count at its arrival, and is asked again before its answer is stored or a
-stored one is served.
+it is. On its way: every request remembers the count at its arrival, and is asked again before its answer is stored or
+a stored one is served. In the store: every entry carries the count at which it was put, and is judged when it is taken
+out, as long as the store may still hold something that was meant.
 """
 
 import math
 from collections import deque
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, Protocol
 
 from cacheproxy.core import controls, key
 from cacheproxy.core.model import Entry
@@ -30,12 +33,32 @@ class Removal(StrEnum):
     NONE = "none"  # only counted
 
 
+class Labelled(Protocol):
+    """What labels alone say of an entry."""
+
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def knowledge(self) -> tuple[str, ...]: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def owner(self) -> bytes: ...
+    @property
+    def credential(self) -> bytes: ...
+    @property
+    def prefix(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which answers are meant: those for which everything that is stated holds. Of `tags`, `kb` and `entry_ids` any
-    one is enough; `kb` names a knowledge base in every version, or as ``name@version`` in one; `older_than` is an age
-    in seconds; `changed_documents` spares those that name the documents they depend on (labels ``doc:<name>``) and
-    none of these; `everything` holds for all."""
+    """Which answers are meant: those for which everything that is stated holds. Of several names in a set any one is
+    enough; `kb` names a knowledge base in every version, or as ``name@version`` in one; `older_than` is an age in
+    seconds; `changed_documents` spares those that name the documents they depend on (labels ``doc:<name>``) and none of
+    these; `prefix` names families of prompts; `scope` whose the answers are, or with which credential they were
+    fetched, in hexadecimal digits; `everything` holds for all."""
 
     tags: frozenset[str] = frozenset()
     kb: frozenset[str] = frozenset()
@@ -44,10 +67,28 @@ class Selector:
     entry_ids: frozenset[str] = frozenset()
     older_than: float | None = None
     changed_documents: frozenset[str] | None = None
+    prefix: frozenset[str] = frozenset()
+    scope: frozenset[str] = frozenset()
     everything: bool = False
+
+    @property
+    def by_labels(self) -> bool:
+        """Whether labels alone tell what is meant."""
+        return self.older_than is None and not self.entry_ids
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it states any labels."""
+        return replace(self, entry_ids=frozenset(), older_than=None) != Selector()
 
     def means(self, entry: Entry, now: float) -> bool:
         """Whether `entry` is one of them at `now`."""
+        if self.older_than is not None and now - entry.stored_at <= self.older_than:
+            return False
+        return self.covers(entry) and (not self.entry_ids or key.entry_id(entry.key) in self.entry_ids)
+
+    def covers(self, entry: Labelled) -> bool:
+        """Whether its labels are those of one that is meant."""
         if self.tags and self.tags.isdisjoint(entry.tags):
             return False
         if self.kb and all(self.kb.isdisjoint(controls.spoken(base)) for base in entry.knowledge):
@@ -56,11 +97,11 @@ class Selector:
             return False
         if self.namespace is not None and entry.namespace != self.namespace:
             return False
-        if self.older_than is not None and now - entry.stored_at <= self.older_than:
+        if self.prefix and entry.prefix not in self.prefix:
             return False
-        if self.changed_documents is not None and self._spares(entry.tags):
+        if self.scope and self.scope.isdisjoint((entry.owner.hex(), entry.credential.hex())):
             return False
-        return not self.entry_ids or key.entry_id(entry.key) in self.entry_ids
+        return self.changed_documents is None or not self._spares(entry.tags)
 
     def _spares(self, tags: tuple[str, ...]) -> bool:
         """Whether all documents that an answer depends on are named, and none of them changed."""
@@ -71,10 +112,12 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A removal that was asked for."""
+    """A removal that was asked for. `wait`: whether to wait until what is meant has left the store; None: only where it
+    cannot be counted before."""
 
     selector: Selector
     removal: Removal
+    wait: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +129,25 @@ class BadOrder:
 
 
 def read(document: object) -> Order | BadOrder:
-    """The order in the JSON `document` ``{selector, mode, dry_run, confirm}``."""
+    """The order in the JSON `document` ``{selector, mode, dry_run, confirm, wait}``."""
     if not isinstance(document, dict):
         return BadOrder("body", "a JSON object")
-    unknown = document.keys() - {"selector", "mode", "dry_run", "confirm"}
+    unknown = document.keys() - {"selector", "mode", "dry_run", "confirm", "wait"}
     if unknown:
-        return BadOrder(min(unknown)[:64], "left out: known are selector, mode, dry_run, confirm")
-    mode, dry = document.get("mode", "hard"), document.get("dry_run", False)
+        return BadOrder(min(unknown)[:64], "left out: known are selector, mode, dry_run, confirm, wait")
+    mode, dry, wait = document.get("mode", "hard"), document.get("dry_run", False), document.get("wait")
     if mode not in ("hard", "soft"):
         return BadOrder("mode", "hard or soft")
     if not isinstance(dry, bool):
         return BadOrder("dry_run", "true or false")
+    if not isinstance(wait, bool | None):
+        return BadOrder("wait", "true or false")
     selector = _selector(document.get("selector"))
     if isinstance(selector, BadOrder):
         return selector
     if selector.everything and not dry and document.get("confirm") != CONFIRMATION:
         return BadOrder("confirm", f'"{CONFIRMATION}", because the selector means everything')
-    return Order(selector, Removal.NONE if dry else Removal(mode))
+    return Order(selector, Removal.NONE if dry else Removal(mode), wait)
 
 
 def _selector(given: object) -> Selector | BadOrder:
@@ -133,6 +178,12 @@ def _names(value: object) -> frozenset[str] | None:
     return frozenset(given)
 
 
+def _fingerprints(value: object) -> frozenset[str] | None:
+    names = _names(value)
+    good = names and all(len(name) == 2 * key.FINGERPRINT_BYTES and not set(name) - _DIGITS for name in names)
+    return names if good else None
+
+
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -146,6 +197,7 @@ def _age(value: object) -> float | None:
     return float(value) if good else None  # type: ignore[arg-type]
 
 
+_DIGITS = frozenset("0123456789abcdef")
 _READ = {
     "tags": (_names, "a name or a list of names"),
     "kb": (_names, "a name or a list of names"),
@@ -154,6 +206,8 @@ _READ = {
     "entry_ids": (_names, "an id or a list of ids"),
     "older_than": (_age, "a number of seconds, 0 or more"),
     "changed_documents": (_names, "a name or a list of names"),
+    "prefix": (_names, "the id of a family of prompts or a list of these"),
+    "scope": (_fingerprints, "32 hexadecimal digits or a list of these"),
 }
 if _READ.keys() | {"everything"} != {field.name for field in fields(Selector)}:
     raise AssertionError("a field of the selector cannot be asked for")
@@ -166,22 +220,36 @@ class _Known(NamedTuple):
     at: float
 
 
+class Felled(NamedTuple):
+    """A removal whose entries the store may still hold. `number`: as the store counts, and entries carry it."""
+
+    number: int
+    selector: Selector
+    removal: Removal
+    now: float
+
+
 class Removals:
     """The removals that are known here, counted."""
 
     def __init__(self) -> None:
         self._latest: deque[_Known] = deque(maxlen=REMEMBERED)
-        self._running: set[int] = set()
+        self._closed: deque[Felled] = deque(maxlen=REMEMBERED)
         self.epoch = 0
         """How many there have been."""
+        self.open: dict[int, Felled] = {}
+        """Those with which what comes out of the store has to be compared, by number."""
+        self.closings = 0
+        """How many of them have left nothing in the store."""
 
     def __repr__(self) -> str:
         return f"<Removals {self.epoch}>"
 
-    @property
-    def settled(self) -> int:
-        """The number up to which all have been carried out: what a store gives from now on stands against those."""
-        return min(self._running) - 1 if self._running else self.epoch
+    def resume(self, start: int, left: Iterable[Felled]) -> None:
+        """Count on from `start`; what these mean may still be in the store."""
+        self.epoch = max(self.epoch, start)
+        for felled in left:
+            self.begin(felled)
 
     def add(self, selector: Selector, now: float, at: float = math.inf) -> int:
         """From here on, what `selector` means and was asked for before does not stand; the number of this removal.
@@ -197,15 +265,28 @@ class Removals:
                 return known.number
         return 0
 
-    def begin(self, selector: Selector, now: float) -> int:
-        """The same, for a removal that a store is still to carry out. Use `finish` in every case."""
-        number = self.add(selector, now)
-        self._running.add(number)
-        return number
+    def begin(self, felled: Felled) -> None:
+        """The store may hold what is meant, until this is finished."""
+        self.open[felled.number] = felled
 
     def finish(self, number: int) -> None:
-        """It has been carried out, or given up: then nothing was promised."""
-        self._running.discard(number)
+        """The store holds nothing any more that this one means. What was taken out before is still judged by it."""
+        if (felled := self.open.pop(number, None)) is not None:
+            self._closed.append(felled)
+            self.closings += 1
+
+    def judge(self, entry: Entry, closings: int) -> Entry | None:
+        """What the removals leave of `entry`, which the store gave to a look that began when there had been so many
+        `closings`."""
+        late = self.closings - closings
+        if late > len(self._closed):
+            return None
+        for felled in (*self.open.values(), *islice(reversed(self._closed), late)):
+            if entry.epoch < felled.number and felled.selector.means(entry, felled.now):
+                if felled.removal is not Removal.SOFT:
+                    return None
+                entry = entry.past(felled.now)
+        return entry
 
     def stands(self, entry: Entry, epoch: int) -> bool:
         """Whether `entry`, which a request of this epoch asked for or found, may still be stored or served."""

@@ -14,6 +14,7 @@ from cacheproxy.core import policy, responses, usage
 from cacheproxy.core.assemble import assemble, disassemble
 from cacheproxy.core.events import DONE, event, split
 from cacheproxy.core.model import Answer, Endpoint, Form
+from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import RENAMED, literals
 
 JSON_TYPE = "application/json"
@@ -21,10 +22,18 @@ EVENTS_TYPE = "text/event-stream; charset=utf-8"
 
 
 def can_give(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> bool:
-    """Whether `answer` holds what the request wants: a stream recorded without usage cannot invent it."""
+    """Whether `answer` holds what the request wants."""
+    return why_not(answer, endpoint, stream=stream, wants_usage=wants_usage) is None
+
+
+def why_not(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> Reason | None:
+    """Why `answer` does not hold what the request wants: a stream recorded without usage cannot invent it, and what
+    is certain in one form alone is not given in the other. None if it does."""
+    if answer.status == 200 and answer.one_form and stream != (answer.form is Form.EVENTS):
+        return Reason.ONE_FORM
     if answer.form is Form.JSON or endpoint not in policy.ASKED_FOR_USAGE:
-        return True
-    return answer.has_usage or (stream and not wants_usage)
+        return None
+    return None if answer.has_usage or (stream and not wants_usage) else Reason.USAGE_MISSING
 
 
 def is_ready(answer: Answer, endpoint: Endpoint, *, stream: bool, wants_usage: bool) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from cacheproxy.core.doubt import of_numbers
 from cacheproxy.core.events import DONE, Event, Splitter, split
 from cacheproxy.core.model import Answer, Form
 from cacheproxy.core.outcome import Reason
@@ -262,7 +263,10 @@ class EventRecorder:
             return Reason.NO_TERMINAL_EVENT
         body = b"".join(self._parts)
         usage = self._usage
-        return Answer(Form.EVENTS, self._content_type, body, isinstance(usage, dict), tokens=tokens_of(usage))
+        return Answer(
+            Form.EVENTS, self._content_type, body, isinstance(usage, dict), tokens=tokens_of(usage),
+            one_form=of_numbers(body),
+        )  # fmt: skip
 
 
 _COMPLETED = "response.completed"

@@ -1,7 +1,7 @@
 """The operator's table of rules: which requests a row is for, and what it settles for them. Pure.
 
 Rows are read from top to bottom; for each setting the first matching row that says something about it wins, and what
-no row says is the configuration's. Knowledge bases and tags of all matching rows are added up.
+no row says is the configuration's. Knowledge bases, tags and places of names of all matching rows are added up.
 """
 
 import re
@@ -11,6 +11,7 @@ from enum import StrEnum
 from fnmatch import translate
 from typing import Any
 
+from cacheproxy.core.extraction import Place
 from cacheproxy.core.model import Fields
 
 
@@ -118,6 +119,7 @@ class Settled:
     tags: tuple[str, ...] = ()
     prefix: tuple[tuple[str, object], ...] = ()
     """Names of rules of the prefix layer and what they are set to."""
+    extract: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ def settle(rules: Sequence[Rule], facts: Facts) -> tuple[Settled, tuple[int, ...
     }
     for name in ("kb", "tags"):
         told[name] = tuple(sorted({v for row in rows for v in getattr(row, name)}))
+    told["extract"] = tuple(place for row in rows for place in row.extract)
     prefix: dict[str, object] = {}
     for row in reversed(rows):
         prefix.update(row.prefix)

@@ -66,8 +66,8 @@ class Action(StrEnum):
 class Regex(Protocol):
     """A compiled regular expression of an engine that takes linear time."""
 
-    def finditer(self, text: str) -> Iterator[Any]:
-        """Its matches from left to right."""
+    def finditer(self, text: str | bytes) -> Iterator[Any]:
+        """Its matches from left to right; bytes are UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)

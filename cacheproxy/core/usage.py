@@ -72,10 +72,13 @@ def _without_usage(event: Event) -> bytes:
         return event.raw
     if document["usage"] is None:
         return event.with_data(splice.remove(data, b"usage"))
-    if document.get("choices") != []:
+    usage, pieces = document["usage"], document.get("choices")
+    if pieces or (pieces is None and not (isinstance(usage, dict) and usage)):
         return event.raw
     if document.keys() <= _KNOWN:
         return b""
+    if pieces is None:
+        return event.with_data(splice.remove(data, b"usage"))
     # The backend put more than usage here (llama.cpp: timings). The caller would have had it on another event;
     # clients that index choices[0] need one, and a delta without anything changes nothing.
     document.pop("usage")

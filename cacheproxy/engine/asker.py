@@ -52,7 +52,8 @@ class Asker:
             if isinstance(answer, Reason) or answer.status != 200:
                 return None
             if keep and bound.mode in _KEPT and self._keeper.lifetime(bound, answer.status, reply.fields) > 0:
-                await self._keeper.put(bound, answer, Source(reply.fields, asked_at, self._clock.monotonic() - began))
+                took = self._clock.monotonic() - began
+                await self._keeper.put(bound, answer, Source(reply.fields, asked_at, took, prefix=account.family))
             return answer
         except (UpstreamCut, AnswerError):
             return None

@@ -22,6 +22,7 @@ from cacheproxy.engine.aside import aside
 from cacheproxy.engine.authority import Authority, accepted_at
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.call import Call
+from cacheproxy.engine.delivery import Want
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.keeper import Keeper
 from cacheproxy.engine.sender import Sender
@@ -77,7 +78,8 @@ class Batch:
                 return served
         shadow = bound.mode is Mode.SHADOW and not missing
         forward = Forward.MISS if reason in _UNKNOWN else Forward.REQUEST
-        return await self._exchange.fetch(call, bound, Reason.SHADOW if shadow else reason, forward, shadow=shadow)
+        want = Want(Reason.SHADOW if shadow else reason, forward, shadow=shadow)
+        return await self._exchange.fetch(call, bound, want)
 
     async def _known(self, bound: Bound) -> tuple[dict[bytes, Entry], Reason]:
         """The stored answers that may be served, by key; and why not the others."""

@@ -9,10 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cacheproxy.core import canonical, coding, controls, embeddings, fields, key, policy, prefix, rules, splice
+from cacheproxy.core import (
+    canonical,
+    coding,
+    controls,
+    embeddings,
+    extraction,
+    fields,
+    key,
+    policy,
+    prefix,
+    rules,
+    splice,
+)
 from cacheproxy.core.canonical import Ignored
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
+from cacheproxy.core.extraction import Extracted, Place
 from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.question import Question, question
@@ -38,6 +51,8 @@ class Terms:
     variants: int = 1
     body_bytes: int = 64 * 2**20
     prefix_rules: prefix.Rules | None = prefix.NONE
+    extract: tuple[Place, ...] = ()
+    extract_bytes: int = 2**20
 
 
 class Binder:
@@ -101,6 +116,9 @@ class Binder:
         refusal = policy.may_look(endpoint, body.fields, wishes, mode) or body.trouble
         items = embeddings.items(outgoing.plain, body.fields) if endpoint is Endpoint.EMBEDDINGS else None
         clear = endpoint is Endpoint.MODELS or canonical.is_clear(outgoing.plain, body.fields)
+        # Of what the caller says: rules of the prefix layer may move or drop a document's name.
+        extracted = self._extracted(body.fields, settled) if refusal is None and clear else extraction.NOTHING
+        refusal = refusal or (None if extracted.whole else Reason.UNNAMED_DEPENDENCY)
         found = None
         if clear:
             outgoing, told, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
@@ -108,15 +126,22 @@ class Binder:
         if refusal is not None or not clear or (items is None and endpoint is Endpoint.EMBEDDINGS):
             return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found)
         form = self._form(endpoint, body.fields, items)
-        wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, settled.kb)) if settled.kb else wishes
+        if bases := (*settled.kb, *extracted.kb):
+            wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, bases))
         personal = policy.is_personal(endpoint, body.fields)
         scope = Scope(head.credential if personal else self._owner(head, settled), wishes.namespace)
-        ask = self._ask(head, endpoint, scope, wishes, body.fields, form)
+        name = self.key_of(head, scope, extracted.keyed(wishes.knowledge), form)
+        ask = self._ask(name, head, endpoint, scope, body.fields)
         variants = self._variants(endpoint, body.fields, settled)
         bound = Bound(
-            head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=ask.key, prefix=found
-        )
+            head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=name,
+            extracted=extracted, prefix=found,
+        )  # fmt: skip
         return self._itemised(bound, items) if items else bound
+
+    def _extracted(self, body: dict[str, Any], settled: Settled) -> Extracted:
+        places = (*self.terms.extract, *settled.extract)
+        return extraction.extract(places, body, self.terms.extract_bytes) if places else extraction.NOTHING
 
     def _own_removed(self, outgoing: Outgoing, body: dict[str, Any]) -> tuple[Outgoing, Any]:
         """Without LiteLLM's field, which is taken out of `body` too; and what that said, None if it is not there."""
@@ -158,7 +183,7 @@ class Binder:
         found = []
         for item in items:
             form = canonical.reduced(bound.ask.endpoint, embeddings.alone(bound.body, item), self.terms.ignored)
-            found.append(BoundItem(item, self.key_of(bound.head, bound.ask.scope, bound.controls.knowledge, form)))
+            found.append(BoundItem(item, self.key_of(bound.head, bound.ask.scope, bound.basis, form)))
         return replace(bound, items=tuple(found))
 
     def _unpacked(self, call_fields: Fields, raw: bytes) -> Outgoing:
@@ -213,6 +238,11 @@ class Binder:
             body=form,
         )
 
+    def identify(self, exact_key: bytes, asked_at: float) -> bytes:
+        """The identity of the answer to the request of this key that was asked for at that time; 16 bytes that nobody
+        can guess."""
+        return key.identity(self._secret, exact_key, asked_at)
+
     def question(self, bound: Bound) -> Question | Reason:
         """What of `bound` may be asked in other words, or why nothing may."""
         return question(bound.ask.endpoint, bound.body, self.terms.ignored)
@@ -224,19 +254,17 @@ class Binder:
             realm=self.terms.realm,
             owner=bound.ask.scope.owner,
             namespace=bound.ask.scope.namespace,
-            knowledge=bound.controls.knowledge,
+            knowledge=bound.basis,
             target=bound.head.target,
             fields=fields.keyed(bound.head.fields, self.terms.volatile_headers),
             frame=asked.frame,
         )
 
-    def _ask(  # noqa: PLR0913 - what a key is made of
-        self, head: Head, endpoint: Endpoint, scope: Scope, wishes: Controls, body: dict[str, Any], form: bytes
-    ) -> Ask:
+    def _ask(self, name: bytes, head: Head, endpoint: Endpoint, scope: Scope, body: dict[str, Any]) -> Ask:
         stream = endpoint in STREAMED and body.get("stream") is True
         return Ask(
             endpoint=endpoint,
-            key=self.key_of(head, scope, wishes.knowledge, form),
+            key=name,
             scope=scope,
             credential=head.credential,
             model=canonical.model_of(body),

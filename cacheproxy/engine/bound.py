@@ -3,11 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cacheproxy.core import coding, key, rules
+from cacheproxy.core import coding, key, resumption, rules
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
+from cacheproxy.core.extraction import NOTHING, Extracted
 from cacheproxy.core.model import Ask, Fields
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode, Settled
 from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.evidence import Candidate
@@ -67,8 +69,10 @@ class Bound:
     `body`: its parsed fields, as they are forwarded; `form`: their canonical bytes; `settled`: what the rules say,
     `rows` which ones matched; `variants`: how many different answers are kept for it, `slot` which of them this is the
     request for, `base` the key of the first; `items`: the inputs of a request that can be answered input by input;
-    `prefix`: what the backend reads first, where there is such a thing; `asked`: its question, where an answer to it
-    may be found by meaning later; `witness`: a stored answer that gains or loses by what the backend says to it.
+    `extracted`: what its body names of what its answer rests on, all of it; `prefix`: what the backend reads first,
+    where there is such a thing; `asked`: its question, where an answer to it
+    may be found by meaning later; `witness`: a stored answer that gains or loses by what the backend says to it;
+    `wish`: how its stream is to be given.
     """
 
     head: Head
@@ -84,9 +88,11 @@ class Bound:
     slot: int = 0
     base: bytes = b""
     items: tuple[BoundItem, ...] = ()
+    extracted: Extracted = NOTHING
     prefix: Prefix | None = None
     asked: Asked | None = None
     witness: Candidate | None = None
+    wish: Wish = resumption.NONE
 
     def in_slot(self, number: int) -> "Bound":
         """The same request, for its answer number `number`."""
@@ -101,7 +107,12 @@ class Bound:
     @property
     def tags(self) -> tuple[str, ...]:
         """The labels its answer is kept with, so far."""
-        return tuple(sorted({*self.controls.tags, *self.settled.tags}))
+        return tuple(sorted({*self.controls.tags, *self.settled.tags, *self.extracted.labels}))
+
+    @property
+    def basis(self) -> str:
+        """What it rests on, as it belongs to its key."""
+        return self.extracted.keyed(self.controls.knowledge)
 
     @property
     def priority(self) -> int:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from cacheproxy.deadline import Deadline
 from cacheproxy.errors import Trouble, place_of
 from cacheproxy.ports import Journal
 
@@ -101,7 +102,7 @@ class Breaker:
 
     async def _attempt(self, work: Trial) -> object | Trouble:
         try:
-            async with asyncio.timeout(self._deadline):
+            async with Deadline(self._deadline):
                 return await work()
         except TimeoutError:
             return Trouble("it took too long", "timeout")

@@ -9,7 +9,7 @@ from cacheproxy.core.agreement import said
 from cacheproxy.core.key import FINGERPRINT_BYTES
 from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.removal import Selector
-from cacheproxy.ports import Clock, Listed, Page, Stock
+from cacheproxy.ports import Clock, Inventory, Listed, Page
 
 BUDGET = 0.5
 """Seconds after which a page is given, full or not."""
@@ -20,7 +20,7 @@ WHOLE = 20
 class Catalogue:
     """Lists the entries of a store."""
 
-    def __init__(self, stock: Stock, clock: Clock) -> None:
+    def __init__(self, stock: Inventory, clock: Clock) -> None:
         self._stock = stock
         self._clock = clock
 

@@ -139,7 +139,7 @@ class Feedback:
             # What was barred stays so: the answer may have been there, and its question may be asked again.
             await self._quarantine.lift([mark])
             return None
-        return Heeded(purged.purged, int(bool(barred)), 0)
+        return Heeded(purged.purged or 0, int(bool(barred)), 0)
 
     async def _lift(self, judgement: Judgement) -> Heeded | None:
         mark = names.called_wrong(self._secret, judgement.entry_id)

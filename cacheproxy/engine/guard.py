@@ -5,14 +5,15 @@ more than a server that is down. Removals alone are not forgiven.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cacheproxy.core.model import Census, Entry, Near, Row, Unfit
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.past import Past
+from cacheproxy.core.removal import Felled, Order, Selector
 from cacheproxy.engine.breaker import FAULT, Breaker, Faults
 from cacheproxy.errors import Trouble
-from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Page, Stocked, VectorIndex
+from cacheproxy.ports import Embedder, Epochs, Journal, Kept, Page, Questions, Stocked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+AT_ONCE = 50
+"""Rows that are entered in one turn of the loop."""
 MOST_EMBEDDED = 64
 """Texts that are embedded at once. One more would wait in vain, and its waiting would look like a failure."""
 
@@ -72,12 +75,21 @@ class GuardedStore:
             self.writes.tell(error)
             return 0
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
-        """Not forgiven: what could not be removed must not be reported as gone. Raises `Trouble`."""
-        return await self._store.remove(selector, removal, now)
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:
+        """Not forgiven, like all that follows: what could not be told, or done, must not be reported as if it were.
+        Raises `Trouble`."""
+        return await self._store.count(selector, now, also)
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:
+        return await self._store.fell(felled, also)
+
+    async def remove(self, felled: Felled) -> set[bytes]:
+        return await self._store.remove(felled)
+
+    async def settle(self, felled: Felled) -> None:
+        await self._store.settle(felled)
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
-        """Not forgiven: what cannot be listed must not look as if it were not there. Raises `Trouble`."""
         return await self._store.browse(selector, now, cursor, most, whole=whole)
 
     def census(self) -> Census:
@@ -97,11 +109,17 @@ class GuardedEpochs:
         self.lease = epochs.lease
         self.breaker = Breaker(f"{name} (epochs)", deadline, journal)
 
-    async def begin(self, selector: Selector, now: float) -> int:
-        return await self._epochs.begin(selector, now)
+    async def begin(self, order: Order, now: float) -> Felled:
+        return await self._epochs.begin(order, now)
 
-    async def finish(self, number: int, *, carried_out: bool) -> None:
-        await self._epochs.finish(number, carried_out=carried_out)
+    async def claim(self, number: int) -> bool:
+        return await self._epochs.claim(number)
+
+    async def finish(self, number: int) -> None:
+        await self._epochs.finish(number)
+
+    async def past(self) -> Past:
+        return await self._epochs.past()
 
     async def current(self) -> None:
         found = await self.breaker.call(self._epochs.current)
@@ -123,6 +141,14 @@ class GuardedEmbedder:
 
     def __repr__(self) -> str:
         return f"<GuardedEmbedder {self._embedder!r} {self.breaker!r}>"
+
+    @property
+    def bare(self) -> Embedder:
+        """The embedder itself, for work that waits for it and nobody for that work. Raises `Trouble` if there is
+        none yet."""
+        if self._embedder is None:
+            raise Trouble("the embedding model is not loaded", "loading")
+        return self._embedder
 
     def exchange(self, embedder: Embedder) -> None:
         """Use `embedder` from now on."""
@@ -150,7 +176,7 @@ class GuardedIndex:
     """A vector index that never raises and never takes longer than `deadline` seconds; nothing is found or kept as long
     as it has none."""
 
-    def __init__(self, index: VectorIndex | None, deadline: float, journal: Journal) -> None:
+    def __init__(self, index: Questions | None, deadline: float, journal: Journal) -> None:
         self._index = index
         self.reads = Breaker("vector index (read)", deadline, journal)
         # A server without room for a row has all the more for a removal: only what was added shows that it has some.
@@ -159,7 +185,7 @@ class GuardedIndex:
     def __repr__(self) -> str:
         return f"<GuardedIndex {self._index!r} {self.reads!r} {self.writes!r}>"
 
-    def exchange(self, index: VectorIndex) -> None:
+    def exchange(self, index: Questions) -> None:
         """Use `index` from now on; what the other knows is not found any more."""
         self._index = index
 
@@ -179,6 +205,21 @@ class GuardedIndex:
         """A row that stays behind is found to have no answer, and removed then."""
         if (index := self._index) is not None:
             await self.writes.call(lambda: index.remove(keys))
+
+    async def rows(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        """Those of these rows that are there. Not forgiven, and waited for: what cannot be told must not look as if it
+        were not there. Raises `Trouble`."""
+        return await self._index.known(keys) if self._index is not None else {}
+
+    async def enter(self, rows: Sequence[Row]) -> None:
+        """Add rows for which nobody waits, and which are not dropped if the index is slow. Raises `Trouble`."""
+        if (index := self._index) is None:
+            raise Trouble("there is no index yet", "loading")
+        for number, row in enumerate(rows, 1):
+            await index.add(row)
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+        await index.remove([])  # of a file: until it has written what it was given
 
     async def sweep(self, now: float) -> int:
         try:

@@ -10,7 +10,7 @@ import orjson
 from cacheproxy.core import coding, controls, embeddings, freshness, key, policy, replay
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core.knowledge import stated
-from cacheproxy.core.model import Answer, Endpoint, Entry, Fields
+from cacheproxy.core.model import Answer, Endpoint, Entry, Fields, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.recording import json_answer
 from cacheproxy.core.replay import EVENTS_TYPE, JSON_TYPE
@@ -24,9 +24,6 @@ from cacheproxy.engine.semantic import Semantic
 from cacheproxy.engine.shelf import Shelf
 from cacheproxy.engine.variants import Variants
 from cacheproxy.ports import Clock, Journal
-
-MOST_TAGS = 64
-"""Labels an answer is kept with; a backend's own beyond that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,13 @@ class Keeping:
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where an answer to be kept comes from: the fields of its head, when it was asked for (seconds since the epoch),
-    how long the backend took, in seconds, and for how many answers."""
+    how long the backend took, in seconds, for how many answers, and to which family of prompts it belongs, if any."""
 
     fields: Fields
     asked_at: float
     took: float
     answers: int = 1
+    prefix: str = ""
 
 
 class Keeper:
@@ -99,6 +97,8 @@ class Keeper:
     def _unwanted(self, bound: Bound, status: int, fields: Fields) -> Reason | None:
         if bound.mode is Mode.READ_ONLY:
             return Reason.READ_ONLY
+        if _tags(bound, fields) is None or _knowledge(bound, fields) is None:
+            return Reason.UNNAMED_DEPENDENCY
         return Reason.ZERO_TTL if self.lifetime(bound, status, fields) <= 0 else None
 
     def lifetime(self, bound: Bound, status: int, fields: Fields) -> float:
@@ -167,14 +167,24 @@ class Keeper:
             same = replay.same(found.answer, answer, found.endpoint)
             self._journal.count("shadow", "same" if same else "different")
 
+    async def _agrees(self, bound: Bound, bases: tuple[str, ...], knowledge: Knowledge) -> bool:
+        """Whether the versions that the backend states, beyond what the request declared and is kept under alone, are
+        those that were asked for, and current."""
+        beyond = [name for name in bases if name not in bound.knowledge and "@" in name]
+        theirs, declared = stated(beyond), stated(bound.knowledge)
+        if len(theirs) < len(beyond):
+            return False  # two versions of one
+        if any(declared.get(name, version) != version for name, version in theirs.items()):
+            return False
+        return await knowledge.agrees(theirs)
+
     async def put(self, bound: Bound, answer: Answer, source: Source) -> Reason | None:
         """Keep a proven answer as the one to `bound`; or why not."""
-        bases = _knowledge(bound, source.fields)
-        if self._knowledge is not None and (theirs := _stated(bound, bases)):
-            declared = stated(bound.knowledge)
-            contradicted = any(declared.get(name, version) != version for name, version in theirs.items())
-            if contradicted or not await self._knowledge.agrees(theirs):
-                return Reason.OTHER_VERSION
+        tags, bases = _tags(bound, source.fields), _knowledge(bound, source.fields)
+        if tags is None or bases is None:
+            return Reason.UNNAMED_DEPENDENCY
+        if self._knowledge is not None and not await self._agrees(bound, bases, self._knowledge):
+            return Reason.OTHER_VERSION
         if http_fields.first(source.fields, b"x-request-id") is not None:
             answer = replace(answer, request_id=True)
         # A lifetime that was asked for is kept to the letter; the usual one is spread.
@@ -195,7 +205,8 @@ class Keeper:
             expires_at=fresh_until + (self._keeping.keep_stale if answer.status == 200 else 0.0),
             took=source.took / source.answers,
             asked_at=source.asked_at,
-            tags=_tags(bound, source.fields),
+            prefix=source.prefix,
+            tags=tags,
             knowledge=bases,
         )
         refused = await self._shelf.put(entry, bound.head.epoch, bound.head.arrived)
@@ -204,6 +215,21 @@ class Keeper:
             if self._semantic is not None and bound.asked is not None:
                 self._semantic.learn(bound.asked, entry, bound.witness)
         return refused
+
+    def stands(self, bound: Bound, fields: Fields | None) -> bool:
+        """Whether no removal since the request `bound` came means the answer to it, whose head has these fields; None
+        if it has not come, so that what it rests on is not known."""
+        entry = None
+        tags = None if fields is None else _tags(bound, fields)
+        bases = None if fields is None else _knowledge(bound, fields)
+        if tags is not None and bases is not None:
+            now, ask = self._clock.now(), bound.ask
+            nothing = Answer(Form.JSON, JSON_TYPE, b"", has_usage=False)
+            entry = Entry(
+                ask.key, ask.scope.owner, ask.credential, ask.scope.namespace, ask.endpoint, ask.model, nothing,
+                stored_at=now, fresh_until=now, expires_at=now, took=0.0, tags=tags, knowledge=bases,
+            )  # fmt: skip
+        return self._shelf.stands(entry, bound.head.epoch, bound.head.arrived)
 
 
 def lifetime(keeping: Keeping, bound: Bound, status: int = 200, stated: float | None = None) -> float:
@@ -229,22 +255,19 @@ def _max_age(fields: Fields) -> float | None:
     return told.get(b"s-maxage", told.get(b"max-age"))
 
 
-def _tags(bound: Bound, fields: Fields) -> tuple[str, ...]:
-    """The labels of an answer: the request's, the rules', and those that the backend gave it."""
+def _tags(bound: Bound, fields: Fields) -> tuple[str, ...] | None:
+    """The labels of an answer: the request's, the rules', and those that the backend gave it; None if those cannot all
+    be told."""
     given = [
         *http_fields.values(fields, b"cache-tag"),
         *(b",".join(value.split()) for value in http_fields.values(fields, b"surrogate-key")),
     ]
     theirs = controls.labels(b",".join(given))
-    return tuple(sorted({*bound.tags, *theirs[:MOST_TAGS]}))
+    return None if theirs is None else tuple(sorted({*bound.tags, *theirs}))
 
 
-def _knowledge(bound: Bound, fields: Fields) -> tuple[str, ...]:
-    """The knowledge bases that an answer depends on: the request's, the rules', and those that the backend names."""
+def _knowledge(bound: Bound, fields: Fields) -> tuple[str, ...] | None:
+    """The knowledge bases that an answer depends on: the request's, the rules', and those that the backend names; None
+    if those cannot all be told."""
     theirs = controls.bases(b",".join(http_fields.values(fields, b"x-cache-kb")))
-    return tuple(sorted({*bound.knowledge, *theirs}))
-
-
-def _stated(bound: Bound, bases: tuple[str, ...]) -> dict[str, str]:
-    """The versions that the backend states beyond what the request declared, which is kept under that version alone."""
-    return stated(name for name in bases if name not in bound.knowledge)
+    return None if theirs is None else tuple(sorted({*bound.knowledge, *theirs}))

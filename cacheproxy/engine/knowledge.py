@@ -1,7 +1,8 @@
 """New versions of knowledge bases: what they made wrong is gone, on every replica, before they are acknowledged.
 
 First the version is remembered, so that no answer that states another is kept; then the answers are removed; then it is
-remembered that this was done. What fails in between is not acknowledged, and is done whole when it is told again.
+remembered that this was done. What fails in between is not acknowledged, and is done whole when anything is told again.
+A version that is told after a later one changes no version, but what it made wrong falls all the same.
 """
 
 import asyncio
@@ -48,6 +49,8 @@ class Knowledge:
             known = (await self._registry.versions()).get(told.name)
             course = knowledge.course(known, told)
             self._journal.count("knowledge", course.value)
+            if known is not None and course is Course.OUTDATED and knowledge.is_missing(known, told):
+                return Published(course, known.version, await self._make_up(known, told))
             if course is not Course.PUBLISHED:
                 return Published(course, known.version if known is not None else told.version)
             after = knowledge.after(known, told, self._clock.now())
@@ -56,6 +59,12 @@ class Knowledge:
             await self._registry.keep(told.name, replace(after, settled=True))
         log.info("a knowledge base has a new version: %d answers removed", purged.purged)
         return Published(course, told.version, purged)
+
+    async def _make_up(self, known: Known, told: Publication) -> Purged:
+        purged = await self._purge.carry_out(Order(knowledge.selector(told, known), Removal.HARD))
+        await self._registry.keep(told.name, knowledge.made_up(known, told))
+        log.info("a version of a knowledge base came late: %d answers removed", purged.purged)
+        return purged
 
     async def agrees(self, stated: Mapping[str, str]) -> bool:
         """Whether an answer that states these versions of knowledge bases is of the current ones. What is not known is

@@ -29,6 +29,11 @@ class Account:
         self._meter: Meter | None = None
         self._waits = False
 
+    @property
+    def family(self) -> str:
+        """The id of the family of its prompt; empty if it has none."""
+        return self._family.id if self._family is not None else ""
+
     def heard(self, reply: Reply) -> None:
         """The head of the answer has come."""
         form = policy.form_of(reply.fields)

@@ -19,7 +19,7 @@ from cacheproxy.engine.shelf import Shelf
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock
 
-_MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING})
+_MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING, Reason.ONE_FORM})
 _STATES = {Freshness.EXPIRED: Reason.EXPIRED, Freshness.TOO_OLD: Reason.TOO_OLD}
 
 
@@ -111,8 +111,9 @@ class Lookup:
         if entry is None or entry.owner != bound.ask.scope.owner:
             return Reason.ABSENT
         ask = bound.ask
-        if not replay.can_give(entry.answer, entry.endpoint, stream=ask.stream, wants_usage=ask.wants_usage):
-            return Reason.USAGE_MISSING
+        unfit = replay.why_not(entry.answer, entry.endpoint, stream=ask.stream, wants_usage=ask.wants_usage)
+        if unfit is not None:
+            return unfit
         state = freshness.judge(entry, bound.controls, self._clock.now(), self._allowance)
         return _STATES.get(state) or (Reason.SHADOW if bound.mode is Mode.SHADOW else None)
 

@@ -140,8 +140,9 @@ class Neighbours:
         ask = bound.ask
         if entry.owner != ask.scope.owner or entry.endpoint is not ask.endpoint:
             return "other_scope"
-        if not replay.can_give(entry.answer, entry.endpoint, stream=ask.stream, wants_usage=ask.wants_usage):
-            return Reason.USAGE_MISSING.word
+        unfit = replay.why_not(entry.answer, entry.endpoint, stream=ask.stream, wants_usage=ask.wants_usage)
+        if unfit is not None:
+            return unfit.word
         if freshness.judge(entry, bound.controls, self._clock.now()) is not Freshness.FRESH:
             return "not_fresh"
         if self._promotion is None:

@@ -8,31 +8,37 @@ refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
 import random
 from dataclasses import dataclass, replace
 
-from cacheproxy.core import freshness, policy, replay
-from cacheproxy.core.controls import Controls
+from cacheproxy.core import freshness, policy, replay, resumption
+from cacheproxy.core.controls import BadControl, Controls
 from cacheproxy.core.freshness import Allowance, Freshness
 from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.outcome import Forward, Reason
+from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder, wishes_of
 from cacheproxy.engine.bound import Bound, Head, Outgoing, Unbound
 from cacheproxy.engine.call import Call
+from cacheproxy.engine.delivery import Want
 from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.exchange import Exchange
+from cacheproxy.engine.heartbeat import alive
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.sampler import Sampler
 from cacheproxy.engine.semantic import Heard, Semantic, candidate_of
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
 from cacheproxy.engine.shelf import Mark, Shelf
+from cacheproxy.engine.twins import Twins
 from cacheproxy.engine.variants import Variants
-from cacheproxy.errors import CacheMiss, Trouble, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.errors import CacheMiss, InvalidHeader, Trouble, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Clock
 
-_MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING})
+_MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING, Reason.ONE_FORM})
 """Why the exact layer did not answer, where an answer to a like question may."""
+_ALONE = frozenset({Reason.SHADOW, Reason.UNPROVEN_CREDENTIAL})
+"""Why a request is answered with an answer of its own."""
 BATCH_WORK = 2
 """The priority whose use alone keeps no answer alive."""
 
@@ -64,13 +70,21 @@ class _Look:
         return self.reason is Reason.ABSENT and self.entry is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """What the configuration says about streams. `heartbeat`: seconds between signs of life, 0 for none."""
+
+    ids: bool = False
+    heartbeat: float = 0.0
+
+
 class Pipeline:
     """Answers requests: from the store where that is right, else from the backend."""
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, binder: Binder, shelf: Shelf, authority: Authority, exchange: Exchange, refresher: Refresher,
-        serving: Serving, semantic: Semantic | None, sampler: Sampler | None, batch: Batch, variants: Variants,
-        clock: Clock, lasting: Lasting,
+        serving: Serving, semantic: Semantic | None, twins: Twins | None, sampler: Sampler | None,
+        batch: Batch, variants: Variants, clock: Clock, lasting: Lasting, streaming: Streaming,
     ) -> None:  # fmt: skip
         self._binder = binder
         self._shelf = shelf
@@ -79,11 +93,13 @@ class Pipeline:
         self._refresher = refresher
         self._serving = serving
         self._semantic = semantic
+        self._twins = twins
         self._sampler = sampler
         self._batch = batch
         self._variants = variants
         self._clock = clock
         self._lasting = lasting
+        self._streaming = streaming
 
     async def answer(self, call: Call) -> Served:
         """The answer to `call`. Raises `AnswerError`; the caller of this must close what it gets."""
@@ -111,7 +127,26 @@ class Pipeline:
             return await self._batch.answer(call, bound)
         if bound.variants > 1:
             bound = await self._in_turn(bound)
-        return await self._found_or_fetched(call, bound)
+        if not bound.ask.stream:
+            return await self._found_or_fetched(call, bound)
+        return await self._streamed(call, replace(bound, wish=self._wish(call)))
+
+    def _wish(self, call: Call) -> Wish:
+        """How the stream that `call` asks for is to be given. Raises `InvalidHeader`."""
+        wish = resumption.read(call.fields)
+        if isinstance(wish, BadControl):
+            raise InvalidHeader(f"{wish.name} must be {wish.expected}.", wish.name)
+        heartbeat = self._streaming.heartbeat if wish.heartbeat is None else wish.heartbeat
+        return replace(wish, ids=wish.ids or self._streaming.ids, heartbeat=heartbeat)
+
+    async def _streamed(self, call: Call, bound: Bound) -> Served:
+        """The answer as a stream: the rest of one that was cut off, with signs of life until it begins, or plain."""
+        wish = bound.wish
+        if wish.identity is not None and (resumed := await self._exchange.resume(call, bound)) is not None:
+            return resumed
+        if not wish.heartbeat:
+            return await self._found_or_fetched(call, bound)
+        return await alive(self._found_or_fetched(call, bound), wish.heartbeat, self._serving.voice.opened)
 
     async def _in_turn(self, bound: Bound) -> Bound:
         """`bound` for the answer whose turn it is; of those that are there, if none may be fetched."""
@@ -164,6 +199,9 @@ class Pipeline:
             return Heard(Reason.ABSENT)
         heard = await semantic.look(bound, call.stages)
         like = heard.like
+        if like is None and self._twins is not None and heard.asked is not None and bound.mode is Mode.ON:
+            like = await self._twins.wait(bound, heard.asked)
+            call.stages.lap("upstream")
         if like is None:
             return heard
         grant = await self._admit(call, bound, like.entry)
@@ -177,7 +215,8 @@ class Pipeline:
         return await self._serving.hit(call, bound, like.entry, grant, stale=False, likeness=likeness)
 
     async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Served:
-        """The backend's answer; if the backend fails, the stored one in `spare` (RFC 5861 section 4)."""
+        """The backend's answer, or the one it is giving to another caller of the same; if the backend fails, the stored
+        one in `spare` (RFC 5861 section 4)."""
 
         async def rescued() -> Served | None:
             if spare is None or (grant := await self._admit(call, bound, spare)) is None:
@@ -186,9 +225,25 @@ class Pipeline:
                 return None
             return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
 
-        shadow = reason is Reason.SHADOW
+        async def stored() -> Served | None:
+            again = await self._look(bound)
+            if not again.usable or again.entry is None:
+                return None
+            if (grant := await self._admit(call, bound, again.entry)) is None:
+                return None
+            if not await self._shelf.holds(again.mark, again.entry):
+                return None
+            return await self._serving.hit(call, bound, again.entry, grant, stale=False, collapsed=True)
+
+        # Who wants a newer answer than the stored one, or has not been accepted by the backend, asks for himself.
+        shares = bound.mode is Mode.ON and look.forward is not Forward.REQUEST and reason not in _ALONE
+        unknown = await self._shelf.acknowledged_since(look.mark, looked=look.reason is not Reason.STORE_TROUBLE)
+        want = Want(
+            reason, look.forward, shadow=reason is Reason.SHADOW, rescue=rescued, stored=stored if shares else None,
+            since=look.mark.at, unknown=unknown,
+        )  # fmt: skip
         try:
-            return await self._exchange.fetch(call, bound, reason, look.forward, shadow=shadow, rescue=rescued)
+            return await self._exchange.fetch(call, bound, want)
         except (UpstreamUnreachable, UpstreamTimeout):
             served = await rescued()
             if served is None:
@@ -206,10 +261,9 @@ class Pipeline:
         if entry is None or entry.key != bound.ask.key or entry.owner != bound.ask.scope.owner:
             return _Look(mark, None, Freshness.EXPIRED, Reason.ABSENT, Forward.MISS)
         state = freshness.judge(entry, bound.controls, self._clock.now(), self._lasting.allowance)
-        if not replay.can_give(
-            entry.answer, entry.endpoint, stream=bound.ask.stream, wants_usage=bound.ask.wants_usage
-        ):
-            return _Look(mark, None, state, Reason.USAGE_MISSING, Forward.MISS)
+        wants = {"stream": bound.ask.stream, "wants_usage": bound.ask.wants_usage}
+        if (unfit := replay.why_not(entry.answer, entry.endpoint, **wants)) is not None:
+            return _Look(mark, None, state, unfit, Forward.MISS)
         if state is Freshness.EXPIRED:
             return _Look(mark, entry, state, Reason.EXPIRED, Forward.STALE)
         if state is Freshness.TOO_OLD:

@@ -1,16 +1,19 @@
-"""How long each stage of one request took."""
+"""How long each stage of one request took, and what was said of it in the end."""
 
 from time import perf_counter
 
+from cacheproxy.core.outcome import Outcome
+
 
 class Stages:
-    """A stopwatch with laps. Milliseconds in the header, seconds everywhere else."""
+    """A stopwatch with laps. Milliseconds in the header, seconds everywhere else. `outcome`: once a head is written."""
 
-    __slots__ = ("_last", "began", "laps")
+    __slots__ = ("_last", "began", "laps", "outcome")
 
     def __init__(self) -> None:
         self.began = self._last = perf_counter()
         self.laps: list[tuple[str, float]] = []
+        self.outcome: Outcome | None = None
 
     def lap(self, stage: str) -> None:
         """The time since the last lap was spent in `stage`."""

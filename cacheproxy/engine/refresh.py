@@ -67,7 +67,8 @@ class Refresher:
                     account.feed(data)
                     recording.feed(data)
                 account.close(whole=recording.trouble is None)
-                source = Source(reply.fields, asked_at, self._clock.monotonic() - began)
+                took = self._clock.monotonic() - began
+                source = Source(reply.fields, asked_at, took, prefix=account.family)
                 refused = await self._keeper.keep(bound, recording, source)
             finally:
                 recording.give_up(Reason.INCOMPLETE)

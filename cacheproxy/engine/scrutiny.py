@@ -93,6 +93,21 @@ class Scrutiny:
                     return findings
         return findings
 
+    async def twin(self, bound: Bound, asked: Asked, near: Sequence[Near], threshold: float) -> bytes | None:
+        """The key of the first of `near`, questions whose answers are still to come, that is the same question."""
+        findings = Findings()
+        passing = self._passing(asked, near, threshold, findings)
+        barred = await self._barred(bound, asked, passing)
+        if isinstance(barred, Trouble):
+            return None
+        hearing = self._hearing(bound, asked)
+        for candidate in passing:
+            if key.entry_id(candidate.key) in barred:
+                continue
+            if hearing is None or await self._is_verified(hearing, asked, candidate, threshold, findings):
+                return candidate.key
+        return None
+
     def _hearing(self, bound: Bound, asked: Asked) -> Hearing | None:
         told = bound.settled.verifier
         if self._verdicts is None or not (self._verifies if told is None else told):

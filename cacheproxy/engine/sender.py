@@ -6,7 +6,7 @@ again. No caller gets a refusal of what it did not say: a refused request is sen
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
@@ -68,7 +68,10 @@ class Sender:
         ):
             additions.append(_Addition(USAGE, options))
         about = (bound.ask.endpoint, bound.ask.model)
-        reply, added = await self._sent(bound.head, bound.outgoing, bound.prefix, about, additions)
+        head = bound.head
+        if bound.wish.ids:  # what the ids of a stream of ours are for; the backend is to begin at the beginning
+            head = replace(head, fields=tuple(line for line in head.fields if line[0].lower() != b"last-event-id"))
+        reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions)
         return reply, any(addition.name == USAGE for addition in added)
 
     async def pass_on(

@@ -76,6 +76,14 @@ class Voice:
         phrase = PHRASES.get(answer.status, b"OK")
         return Served(answer.status, phrase, b"".join(lines), body, len(body), chunked=stream)
 
+    def opened(self) -> Served:
+        """A stream that begins before anything is known of its answer."""
+        lines = (
+            b"Content-Type: text/event-stream\r\nCache-Control: private, no-store\r\nVary: Authorization\r\n"
+            b"X-Accel-Buffering: no\r\n"
+        )
+        return Served(200, b"OK", lines, b"", None, chunked=True)
+
     def relayed(self, stages: Stages, outcome: Outcome, endpoint: Endpoint | None, fields: Fields) -> bytes:
         """The lines of a backend's answer that is passed on: its own, and ours."""
         kept = [line for line in fields if line[0].lower() not in _OURS]
@@ -89,6 +97,7 @@ class Voice:
     def ours(self, stages: Stages, outcome: Outcome, endpoint: Endpoint | str, *, tier: bool = False) -> bytes:
         """Our own lines for `outcome`; tells the journal of it."""
         self._journal.note(outcome, str(endpoint), stages.total)
+        stages.outcome = outcome
         if self._hide:
             return b""
         text = f"Cache-Status: {cache_status(outcome)}\r\nX-Cache: {outcome.source.value}\r\n"
@@ -103,6 +112,8 @@ class Voice:
             text += f"X-Cache-Reason: {outcome.reason.word}\r\n"
         if outcome.entry_id is not None:
             text += f"X-Cache-Entry-Id: {outcome.entry_id}\r\n"
+        if outcome.collapsed:
+            text += "X-Cache-Coalesced: 1\r\n"
         return f"{text}Server-Timing: {stages.server_timing()}\r\n".encode("ascii")
 
 

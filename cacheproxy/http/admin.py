@@ -12,13 +12,17 @@ from aiohttp.web_protocol import RequestHandler
 
 from cacheproxy import __version__
 from cacheproxy.engine.catalogue import Catalogue
+from cacheproxy.engine.errand import Errands
+from cacheproxy.engine.export import Export
 from cacheproxy.engine.families import Families
 from cacheproxy.engine.feedback import Feedback
+from cacheproxy.engine.intake import Intake
+from cacheproxy.engine.jobs import Jobs
 from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.lookup import Lookup
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import calls, entries, feedback, knowledge, lookup, prefixes, purges
+from cacheproxy.http import calls, entries, feedback, jobs, knowledge, lookup, parcels, prefixes, purges, traffic
 from cacheproxy.http.audit import Audit
 from cacheproxy.http.door import Door, Handler
 from cacheproxy.http.replies import error_reply, json_reply
@@ -38,10 +42,10 @@ _CODES = {404: "not_found", 405: "method_not_allowed", 413: "request_too_large",
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What the admin listener serves from: counters, the redacted configuration, readiness, the ways to drain, to
-    purge, to tell of new versions and to judge answers, what is stored, and what is known of prompts.
+    purge, to tell of new versions and to judge answers, what is stored, what is known of prompts, and long work.
 
-    `texts`: words of answers and earlier questions may be shown; `body_bytes`: of a body, at most; `close`: lets go of
-    what is the desk's own.
+    `texts`: words of answers and earlier questions may be shown; `body_bytes`, `answer_bytes`: of a body, and of an
+    answer, at most; `close`: lets go of what is the desk's own.
     """
 
     book: Book
@@ -54,11 +58,17 @@ class Desk:
     families: Families
     catalogue: Catalogue
     lookup: Lookup
+    jobs: Jobs
+    errands: Errands
+    replay: traffic.Replay
+    export: Export
+    intake: Intake
     clock: Clock
     tokens: Tokens
     audit: Audit
     texts: bool
     body_bytes: int
+    answer_bytes: int
     close: Callable[[], Awaitable[None]]
 
 
@@ -88,6 +98,9 @@ def application(desk: Desk) -> web.Application:
         *knowledge.routes(desk.knowledge),
         *feedback.routes(desk.feedback),
         *prefixes.routes(desk.families),
+        *jobs.routes(desk.jobs),
+        *traffic.routes(desk.jobs, desk.errands, desk.replay),
+        *parcels.routes(desk.export, desk.intake, texts=desk.texts, answer_bytes=desk.answer_bytes),
         *(web.get(path, page) for path in PAGES),
     ])  # fmt: skip
     app.on_cleanup.append(cleanup)
@@ -147,7 +160,7 @@ def _state(desk: Desk) -> list[web.AbstractRouteDef]:
         return json_reply(desk.config)
 
     async def openapi(_: web.Request) -> web.Response:
-        return json_reply(calls.describe(__version__))
+        return json_reply(calls.describe(__version__, shared=desk.config["redis"]["url"] is not None))
 
     async def drain(_: web.Request) -> web.Response:
         desk.drain()

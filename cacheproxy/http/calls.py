@@ -4,8 +4,24 @@ table come the description that is served, and what a token is good for that may
 from dataclasses import dataclass, field
 from typing import Any
 
+from cacheproxy.engine.warming import MOST_AT_ONCE, USUAL_AT_ONCE
 from cacheproxy.http import entries, prefixes
-from cacheproxy.http.schemas import ANY, CURSOR, NAME, PATH, SCHEMAS, TEXT, YES, Schema, maybe, record, ref, rows
+from cacheproxy.http.schemas import (
+    ANY,
+    COUNT,
+    CURSOR,
+    NAME,
+    PATH,
+    SCHEMAS,
+    SHARED_CURSOR,
+    TEXT,
+    YES,
+    Schema,
+    maybe,
+    record,
+    ref,
+    rows,
+)
 
 JSON, LINES, PLAIN = "application/json", "application/x-ndjson", "text/plain"
 
@@ -13,7 +29,9 @@ JSON, LINES, PLAIN = "application/json", "application/x-ndjson", "text/plain"
 @dataclass(frozen=True, slots=True)
 class Call:
     """`replies`: by status, of those that are no errors; `given`: parameters of the query; `body`: what it takes,
-    `also` of other kinds; `errors`: statuses that any call may have are left out; `open`: for everybody."""
+    `also` of other kinds; `lines`: it takes lines of NDJSON; `errors`: statuses that any call may have are left out;
+    `open`: for everybody. Whatever the method says, `reads`: changes nothing; `full`: is not for a token that may only
+    read."""
 
     does: str
     replies: dict[int, Schema]
@@ -24,6 +42,8 @@ class Call:
     also: dict[str, Schema] = field(default_factory=dict)
     open: bool = False
     reads: bool = False
+    full: bool = False
+    lines: bool = False
 
 
 def _whole(most: int, usual: int) -> Schema:
@@ -31,6 +51,7 @@ def _whole(most: int, usual: int) -> Schema:
 
 
 _KB = record(name=TEXT, version=TEXT, sequence=maybe({"type": ["integer", "string"]}), settled=YES)
+_SOME_KB: Schema = {**TEXT, "description": "A knowledge base: in every version, or `name@version`."}
 _EVENTS = {
     "application/cloudevents+json": ref("Event"), "application/cloudevents-batch+json": rows(ref("Event")),
 }  # fmt: skip
@@ -52,7 +73,7 @@ CALLS: dict[tuple[str, str], Call] = {
         "What is stored, without the answers' words. A page may have fewer than `limit`, or somewhat more; `cursor` "
         "leads to the next.", {200: record(entries=rows(ref("Entry")), cursor=maybe(TEXT))},
         given={
-            "kb": {**TEXT, "description": "A knowledge base: in every version, or `name@version`."}, "tag": TEXT,
+            "kb": _SOME_KB, "tag": TEXT,
             "model": TEXT, "namespace": TEXT,
             "q": {**TEXT, "maxLength": entries.MOST_LETTERS, "description": "Words, all of which the answer has."},
             "limit": _whole(entries.MOST, entries.USUAL), "cursor": CURSOR,
@@ -64,7 +85,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("POST", "/admin/lookup"): Call(
         "What a request would hit, and why or why not; no backend is asked and nothing changed.", {200: ref("Looked")},
         given={"path": {**PATH, "description": "Of the request, where the body is that of the request itself."}},
-        body={"anyOf": [ref("Question"), ANY]}, errors=(400, 413, 415), reads=True,
+        body=ref("Question"), errors=(400, 413, 415), reads=True,
     ),
     ("POST", "/admin/purge"): Call(
         "Remove answers (hard), or end their lifetime (soft). Done, everywhere, when it returns.",
@@ -79,6 +100,41 @@ CALLS: dict[tuple[str, str], Call] = {
         "The same as CloudEvents 1.0: structured, binary, or a batch.", {200: _PUBLISHED}, body=ref("Event"),
         also=_EVENTS, errors=(400, 413, 503),
     ),
+    ("POST", "/admin/warm"): Call(
+        "Have requests asked, a line each, so that their answers are there: with the lowest priority, within a budget, "
+        "and again only what is not fresh. Answers are kept for the credential that a line has in its headers, or that "
+        "the call says in `X-Warm-Authorization` (any header: `X-Warm-<name>`).", {202: ref("Job")},
+        given={
+            "budget_requests": {**COUNT, "description": "Most requests that reach the backend."},
+            "budget_tokens": {**COUNT, "description": "Stop once the backend counted so many."},
+            "budget_seconds": {**COUNT, "description": "Begin none later than that."},
+            "concurrency": _whole(MOST_AT_ONCE, USUAL_AT_ONCE),
+            "anonymous": {"enum": ["yes", "no"], "description": "Ask without credential where none is given."},
+        },
+        body=ref("Line"), also={LINES: ref("Line")}, errors=(400, 413, 503),
+    ),
+    ("POST", "/admin/replay"): Call(
+        "What logged requests, a line each, would have hit; no backend is asked.", {202: ref("Job")},
+        given={"semantic": {"enum": ["on", "off"], "description": "Answers by meaning too."}},
+        body=ref("Line"), also={LINES: ref("Line")}, errors=(400, 413, 503), reads=True,
+    ),
+    ("GET", "/admin/jobs"): Call("Long work, the newest first.", {200: record(jobs=rows(ref("Job")))}),
+    ("GET", "/admin/jobs/{id}"): Call("How far a job is, and what came of it.", {200: ref("ShownJob")}, errors=(404,)),
+    ("DELETE", "/admin/jobs/{id}"): Call(
+        "End a job now, or forget one that has ended.", {200: ref("ShownJob")}, errors=(404,)
+    ),
+    ("GET", "/admin/export"): Call(
+        "All answers that are stored, or those that are meant, with their questions: lines that an import takes.",
+        {200: TEXT}, given={"kb": _SOME_KB, "tag": TEXT, "model": TEXT, "namespace": TEXT}, kind=LINES, full=True,
+        errors=(400, 503),
+    ),
+    ("POST", "/admin/import"): Call(
+        "Take the lines of an export. Nothing comes back that was purged since.", {200: ref("Imported")}, lines=True,
+        given={
+            "force": {"enum": ["yes", "no"], "description": "What is older than the record of removals was not purged."}
+        },
+        errors=(400, 409, 503),
+    ),
     ("POST", "/admin/feedback"): Call(
         "Say that an answer was wrong or right.", {200: ref("Heeded")}, body=ref("Judgement"),
         errors=(400, 404, 413, 503),
@@ -90,14 +146,16 @@ CALLS: dict[tuple[str, str], Call] = {
 def may_read(method: str, path: str) -> bool:
     """Whether a token that may only read is good for this. What is no call changes nothing if its method does not."""
     call = CALLS.get((method, path))
+    if call is not None and call.full:
+        return False
     return method in ("GET", "HEAD") or (call is not None and call.reads)
 
 
-def describe(version: str) -> dict[str, Any]:
-    """All calls, as OpenAPI 3.1."""
+def describe(version: str, *, shared: bool = False) -> dict[str, Any]:
+    """All calls, as OpenAPI 3.1. `shared`: what is stored is in Redis, whose cursors are others."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), call in CALLS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(method, path, call)
+        paths.setdefault(path, {})[method.lower()] = _operation(method, path, call, SHARED_CURSOR if shared else CURSOR)
     return {
         "openapi": "3.1.0",
         "info": {"title": "cacheproxy admin API", "version": version},
@@ -109,7 +167,7 @@ def describe(version: str) -> dict[str, Any]:
     }
 
 
-def _operation(method: str, path: str, call: Call) -> dict[str, Any]:
+def _operation(method: str, path: str, call: Call, cursor: Schema) -> dict[str, Any]:
     parts = [part.strip("{}") for part in path.strip("/").split("/")]
     operation: dict[str, Any] = {
         "operationId": "_".join([method.lower(), *parts]).replace(".", "_"),
@@ -123,13 +181,16 @@ def _operation(method: str, path: str, call: Call) -> dict[str, Any]:
         if part.startswith("{")
     ]
     parameters += [
-        {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in call.given.items()
+        {"name": name, "in": "query", "required": False, "schema": cursor if schema is CURSOR else schema}
+        for name, schema in call.given.items()
     ]
     if parameters:
         operation["parameters"] = parameters
     if call.body is not None:
         content = {kind: {"schema": schema} for kind, schema in {JSON: call.body, **call.also}.items()}
         operation["requestBody"] = {"required": True, "content": content}
+    if call.lines:
+        operation["requestBody"] = {"required": True, "content": {LINES: {"schema": TEXT}}}
     return operation
 
 

@@ -26,6 +26,11 @@ _POLICY = (
     "base-uri 'none'; frame-ancestors 'none'"
 )
 
+CLOSED = {
+    "Cache-Control": "private, no-store", "Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff",
+}  # fmt: skip
+"""What every answer says: it is for nobody else's eyes, and nobody else's page."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -92,9 +97,7 @@ def _unauthorized() -> web.Response:
 def _closed(response: web.StreamResponse) -> web.StreamResponse:
     """The same, for nobody else's eyes and nobody else's page."""
     if not response.prepared:
-        response.headers["Cache-Control"] = "private, no-store"
-        response.headers["Content-Security-Policy"] = _POLICY
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.update(CLOSED)
     return response
 
 

@@ -3,7 +3,7 @@ configuration allows it."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -18,7 +18,8 @@ from cacheproxy.ports import BadCursor, Clock, Listed
 
 log = logging.getLogger("cacheproxy.http")
 
-KNOWN = ("kb", "tag", "model", "namespace", "q", "limit", "cursor")
+SELECTS = ("kb", "tag", "model", "namespace")
+KNOWN = (*SELECTS, "q", "limit", "cursor")
 USUAL, MOST = 100, 1000
 MOST_WORDS, MOST_LETTERS = 20, 1000
 LONGEST = 2**18
@@ -47,11 +48,11 @@ def routes(catalogue: Catalogue, clock: Clock, *, texts: bool) -> Sequence[web.A
     async def browse(request: web.Request) -> web.Response:
         asked = read(request)
         if isinstance(asked, Bad):
-            return _bad(asked)
+            return refusal(asked)
         try:
             page = await catalogue.page(asked.selector, asked.words, asked.cursor, asked.limit)
         except BadCursor:
-            return _bad(Bad("cursor", "what the page before said"))
+            return refusal(Bad("cursor", "what the page before said"))
         except Trouble as error:
             return _trouble(error)
         now = clock.now()
@@ -72,27 +73,39 @@ def routes(catalogue: Catalogue, clock: Clock, *, texts: bool) -> Sequence[web.A
 
 def read(request: web.Request) -> Asked | Bad:
     """The parameters of a list; an empty one counts as left out, but for the namespace, where it means none."""
-    given: dict[str, str] = {}
-    for name, value in request.query.items():
-        if name not in KNOWN:
-            return Bad(name[:64], f"left out: known are {', '.join(KNOWN)}")
-        if name in given:
-            return Bad(name, "given once")
-        given[name] = value
+    given = parameters(request, KNOWN)
+    if isinstance(given, Bad):
+        return given
     limit = given.get("limit") or str(USUAL)
     if not (limit.isascii() and limit.isdecimal() and len(limit) <= len(str(MOST)) and 1 <= int(limit) <= MOST):
         return Bad("limit", f"a whole number from 1 to {MOST}")
     words = tuple(given.get("q", "").split())
     if len(words) > MOST_WORDS or len(given.get("q", "")) > MOST_LETTERS:
         return Bad("q", f"at most {MOST_WORDS} words of {MOST_LETTERS} characters in all")
+    return Asked(selected(given), words, int(limit), given.get("cursor", ""))
+
+
+def parameters(request: web.Request, known: Sequence[str]) -> dict[str, str] | Bad:
+    """Those of the query, each of which must be known and given once."""
+    given: dict[str, str] = {}
+    for name, value in request.query.items():
+        if name not in known:
+            return Bad(name[:64], f"left out: known are {', '.join(known)}")
+        if name in given:
+            return Bad(name, "given once")
+        given[name] = value
+    return given
+
+
+def selected(given: Mapping[str, str]) -> Selector:
+    """The answers that these parameters mean: of `SELECTS` each."""
     namespace = given.get("namespace")
-    selector = Selector(
+    return Selector(
         tags=frozenset({given["tag"]}) if given.get("tag") else frozenset(),
         kb=frozenset({given["kb"]}) if given.get("kb") else frozenset(),
         model=given.get("model") or None,
         namespace=None if namespace is None else controls.escaped(namespace),
     )
-    return Asked(selector, words, int(limit), given.get("cursor", ""))
 
 
 def _row(row: Listed, now: float) -> dict[str, Any]:
@@ -105,6 +118,9 @@ def _row(row: Listed, now: float) -> dict[str, Any]:
         "namespace": entry.namespace.replace("\0\0", "\0"),
         "tags": list(entry.tags),
         "kb": [controls.spoken(base)[1] for base in entry.knowledge],
+        "prefix": entry.prefix,
+        "scope": entry.owner.hex(),
+        "credential": entry.credential.hex(),
         "stored_at": entry.stored_at,
         "fresh_until": entry.fresh_until,
         "expires_at": entry.expires_at,
@@ -125,7 +141,8 @@ def _answer(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _bad(bad: Bad) -> web.Response:
+def refusal(bad: Bad) -> web.Response:
+    """What is answered to a bad parameter."""
     name = bad.name.encode("utf-8", "replace").decode()
     return error_reply(400, "invalid_request", f"{name} must be {bad.expected}.", name)
 

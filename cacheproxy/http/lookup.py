@@ -4,6 +4,7 @@ What is asked about is the body as it would be sent, with its path in ``?path=``
 ``X-Lookup-<name>``; or a JSON object ``{path, headers, body}``, whose `body` is JSON, or a text that has it.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from cacheproxy.errors import AnswerError
 from cacheproxy.http.replies import error_reply, json_reply
 
 USUAL = "/v1/chat/completions"
+JSON_TYPE = "application/json"
 KNOWN = frozenset({"path", "headers", "body"})
 MOST_HEADERS = 100
 LONGEST = 8192
@@ -53,15 +55,31 @@ def read(body: bytes, query: Mapping[str, str], headers: Mapping[str, str]) -> Q
     """The request that is asked about."""
     if unknown := set(query) - {"path"}:
         return Bad(_plain(min(unknown)), "left out: known is path")
+    path = query.get("path", USUAL)
+    if not _is_path(path):
+        return Bad("path", "a path such as /v1/chat/completions")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
+        if headers.get("Content-Type", "").partition(";")[0].strip().lower() == JSON_TYPE and not _is_json(body):
+            return Bad("body", "JSON, as its Content-Type says")
         document = None
     if isinstance(document, dict) and "body" in document and document.keys() <= KNOWN:
-        raw = _inner(body, document["body"])
-        return _question(document.get("path", query.get("path", USUAL)), document.get("headers") or {}, raw)
+        raw, given = _inner(body, document["body"]), document.get("headers")
+        return _question(document.get("path", path), {} if given is None else given, raw)
     sent = {name[len(_MARK) :]: value for name, value in headers.items() if name.lower().startswith(_MARK)}
-    return _question(query.get("path", USUAL), sent, body)
+    return _question(path, sent, body)
+
+
+def _is_json(body: bytes) -> bool:
+    """By the grammar alone: what is JSON and cannot be kept is worth a question."""
+    try:
+        json.loads(body)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _inner(outer: bytes, inner: Any) -> bytes:
@@ -72,8 +90,12 @@ def _inner(outer: bytes, inner: Any) -> bytes:
     return outer[last.value : last.end]
 
 
+def _is_path(path: Any) -> bool:
+    return isinstance(path, str) and len(path) <= LONGEST and _PATH.fullmatch(path) is not None
+
+
 def _question(path: Any, headers: Any, body: bytes) -> Question | Bad:
-    if not isinstance(path, str) or len(path) > LONGEST or not _PATH.fullmatch(path):
+    if not _is_path(path):
         return Bad("path", "a path such as /v1/chat/completions")
     if not isinstance(headers, dict) or len(headers) > MOST_HEADERS:
         return Bad("headers", f"an object with {MOST_HEADERS} texts at most")

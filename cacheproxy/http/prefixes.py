@@ -14,6 +14,9 @@ def routes(families: Families) -> Sequence[web.AbstractRouteDef]:
     """``GET /admin/prefixes?limit=``."""
 
     async def prefixes(request: web.Request) -> web.Response:
+        if unknown := request.query.keys() - {"limit"}:
+            name = min(unknown)[:64].encode("utf-8", "replace").decode()
+            return error_reply(400, "invalid_request", f"{name} must be left out: known is limit.", name)
         limit = _limit(request.query.getall("limit", [str(USUAL)]))
         if limit is None:
             return error_reply(400, "invalid_request", f"limit must be a whole number from 1 to {MOST}.", "limit")

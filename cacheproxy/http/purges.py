@@ -1,4 +1,5 @@
-"""The admin calls that remove answers. A call that returns 200 has been carried out to its end, the disk included."""
+"""The admin calls that remove answers. When one returns 200 nothing that is meant is served any more, also after a
+crash; it leaves the store soon after, or before if the call is told to wait."""
 
 import logging
 from collections.abc import Sequence
@@ -51,6 +52,6 @@ async def _carry_out(purge: Purge, order: Order) -> Purged | None:
 
 
 def _trouble() -> web.Response:
-    reply = error_reply(503, "store_trouble", "The answers could not all be removed from the disk; order it again.")
+    reply = error_reply(503, "store_trouble", "It is not certain that the answers stay removed; order it again.")
     reply.headers["Retry-After"] = "1"
     return reply

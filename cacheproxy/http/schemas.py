@@ -5,6 +5,7 @@ from typing import Any
 from cacheproxy.core.controls import MAX_NAME_BYTES
 from cacheproxy.core.knowledge import GREATEST, TYPE
 from cacheproxy.core.removal import CONFIRMATION
+from cacheproxy.engine.intake import Fate
 
 Schema = dict[str, Any]
 
@@ -13,12 +14,16 @@ NAME: Schema = {"type": "string", "minLength": 1}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 PATH: Schema = {"type": "string", "pattern": "^/[!-~]*$", "maxLength": 8192}
-CURSOR: Schema = {"type": "string", "pattern": "^([0-9a-f]{64}|[^/]*/[0-9]{1,20})?$"}
+CURSOR: Schema = {"type": "string", "pattern": "^([0-9a-f]{64})?$"}
+SHARED_CURSOR: Schema = {"type": "string", "pattern": "^([^/]*/[0-9]{1,19})?$"}
 YES: Schema = {"type": "boolean"}
 ANY: Schema = {"type": "object"}
 VERSION: Schema = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_NAME_BYTES}, {"type": "number"}]}
 ID: Schema = {"type": "string", "description": "What `X-Cache-Entry-Id` says.", "examples": ["0" * 32]}
 SOME_NAMES: Schema = {"oneOf": [NAME, {"type": "array", "items": NAME, "minItems": 1}]}
+
+FINGERPRINT: Schema = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+SOME_FINGERPRINTS: Schema = {"oneOf": [FINGERPRINT, {"type": "array", "items": FINGERPRINT, "minItems": 1}]}
 
 
 def ref(name: str) -> Schema:
@@ -49,6 +54,7 @@ def closed(*optional: str, **members: Schema) -> Schema:
 
 _ENTRY: dict[str, Schema] = {
     "id": ID, "endpoint": TEXT, "model": TEXT, "namespace": TEXT, "tags": rows(TEXT), "kb": rows(TEXT),
+    "prefix": TEXT, "scope": FINGERPRINT, "credential": FINGERPRINT,
     "stored_at": NUMBER, "fresh_until": NUMBER, "expires_at": NUMBER, "state": {"enum": ["fresh", "stale"]},
     "bytes": COUNT, "took": NUMBER, "tokens": record(prompt=COUNT, completion=COUNT),
 }  # fmt: skip
@@ -62,16 +68,46 @@ _EVENT: dict[str, Schema] = {
 _SELECTOR: dict[str, Schema] = {
     "tags": SOME_NAMES, "kb": SOME_NAMES, "model": TEXT, "namespace": TEXT, "entry_ids": SOME_NAMES,
     "older_than": {"type": "number", "minimum": 0, "maximum": 2**31}, "changed_documents": SOME_NAMES,
+    "prefix": SOME_NAMES, "scope": SOME_FINGERPRINTS,
 }  # fmt: skip
-_MODE: dict[str, Schema] = {"mode": {"enum": ["hard", "soft"]}, "dry_run": YES}
+_MODE: dict[str, Schema] = {"mode": {"enum": ["hard", "soft"]}, "dry_run": YES, "wait": YES}
 _ALL = closed(all={"const": True})
 _COURSE: dict[str, Schema] = {
     "name": TEXT, "version": TEXT, "course": TEXT, "matched": COUNT, "purged": COUNT, "epoch": maybe(COUNT),
 }  # fmt: skip
 
+_FIELD: Schema = {"type": "string", "pattern": "^[ -~]*$"}
+_SECONDS: Schema = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**11}
+_KNOWN: dict[str, Schema] = {
+    "path": maybe({"type": "string", "pattern": '^/[!"$-~]*$'}),
+    "headers": maybe({
+        "type": "object", "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$"},
+        "additionalProperties": {"anyOf": [_FIELD, rows(_FIELD)]},
+    }),
+    "time": {"anyOf": [_SECONDS, {"type": "string", "format": "date-time"}, {"type": "null"}]},
+    "latency": maybe(_SECONDS), "usage": maybe(record("prompt_tokens", "completion_tokens", prompt_tokens=COUNT,
+                                                      completion_tokens=COUNT)),
+    "status": maybe({"type": "integer", "minimum": 100, "maximum": 599}),
+}  # fmt: skip
+_JOB: dict[str, Schema] = {
+    "id": TEXT, "kind": TEXT, "state": {"enum": ["queued", "running", "done", "failed"]},
+    "progress": {"type": "object", "additionalProperties": COUNT}, "error": maybe(record(code=TEXT, message=TEXT)),
+    "created_at": NUMBER, "started_at": maybe(NUMBER), "ended_at": maybe(NUMBER),
+}  # fmt: skip
+
+_FIELDS: Schema = {
+    "type": "object", "maxProperties": 100, "propertyNames": {"pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$"},
+    "additionalProperties": {"type": "string", "maxLength": 8192, "pattern": r"^[^\x00-\x08\x0a-\x1f\x7f]*$"},
+}  # fmt: skip
+
+_IMPORTED = (
+    "lines", *(fate.value for fate in Fate), "questions_known", "questions_kept", "questions_embedded",
+    "questions_left_out",
+)  # fmt: skip
+
 SCHEMAS: dict[str, Schema] = {
     "Error": record(error=record(message=TEXT, type=TEXT, param=maybe(TEXT), code=TEXT)),
-    "Purged": record(matched=COUNT, purged=COUNT, epoch=COUNT),
+    "Purged": record(matched=maybe(COUNT), purged=maybe(COUNT), epoch=COUNT),
     "Selector": {
         **closed(*_SELECTOR, **_SELECTOR),
         "minProperties": 1,
@@ -79,9 +115,9 @@ SCHEMAS: dict[str, Schema] = {
     },
     "Order": {
         "anyOf": [
-            closed("mode", "dry_run", "confirm", selector=ref("Selector"), confirm={}, **_MODE),
-            closed("mode", "dry_run", selector=_ALL, confirm={"const": CONFIRMATION}, **_MODE),
-            closed("mode", "confirm", selector=_ALL, confirm={}, **{**_MODE, "dry_run": {"const": True}}),
+            closed("mode", "dry_run", "wait", "confirm", selector=ref("Selector"), confirm={}, **_MODE),
+            closed("mode", "dry_run", "wait", selector=_ALL, confirm={"const": CONFIRMATION}, **_MODE),
+            closed("mode", "wait", "confirm", selector=_ALL, confirm={}, **{**_MODE, "dry_run": {"const": True}}),
         ]
     },
     "Version": closed("changed_documents", "sequence", **_PUBLICATION),
@@ -96,6 +132,10 @@ SCHEMAS: dict[str, Schema] = {
         ],
         "description": "A CloudEvent; one of another type is taken and ignored.",
     },
+    "Imported": record(
+        complete=YES, **dict.fromkeys(_IMPORTED, COUNT), known_since=maybe(NUMBER),
+        bad_lines=rows(record(line=COUNT, why=TEXT)),
+    ),
     "Judgement": closed(
         "request", entry_id=NAME, verdict={"enum": ["right", "wrong"]}, request=maybe(ANY)
     ),
@@ -104,10 +144,21 @@ SCHEMAS: dict[str, Schema] = {
     "ShownEntry": record(
         **_ENTRY, answer=maybe(record(status={"type": "integer"}, stream=YES, text=TEXT, cut=YES))
     ),
+    "Line": {
+        "anyOf": [
+            record(*_KNOWN, body=ANY, **_KNOWN),
+            {**record(model={}), "not": {"required": ["body"]}},
+        ],
+        "description": "A request of a line: its body alone, or with what is known of it (docs/replay.md).",
+    },
+    "Job": record(**_JOB),
+    "ShownJob": record(**_JOB, result=maybe(ANY)),
     "Question": {
-        **closed("path", "headers", path=PATH,
-                 headers=maybe({"type": "object", "additionalProperties": TEXT}), body={"type": ["object", "string"]}),
-        "description": "A request: or its body alone, with `?path=` and `X-Lookup-<name>` header fields.",
+        "anyOf": [
+            closed("path", "headers", path=PATH, headers=maybe(_FIELDS), body={}),
+            {"not": closed("path", "headers", path={}, headers={}, body={})},
+        ],
+        "description": "A request; or its body alone, with `?path=` and `X-Lookup-<name>` header fields.",
     },
     "Neighbour": record(
         "question", entry_id=ID, similarity=maybe(NUMBER), rank_by_meaning=maybe(COUNT), rank_by_words=maybe(COUNT),

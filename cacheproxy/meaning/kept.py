@@ -7,7 +7,7 @@ by less than 0.0001.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
@@ -84,6 +84,11 @@ class KeptIndex(Local):
         gone = await super().remove(leaving)
         await self._file.remove(leaving)
         return gone
+
+    async def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        if self._loading is not None:
+            await asyncio.wait([self._loading])  # what is not loaded yet is kept all the same
+        return await super().known(keys)
 
     async def sweep(self, now: float) -> int:
         self._file.sweep(now)

@@ -5,7 +5,7 @@ import asyncio
 import heapq
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -76,6 +76,9 @@ class Local:
                 await asyncio.sleep(0)
         return gone
 
+    async def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        return {row.key: row for key in keys if (row := self._row(key)) is not None}
+
     async def close(self) -> None:
         self._partitions.clear()
         self._places.clear()
@@ -84,10 +87,8 @@ class Local:
     def rows(self) -> Iterator[Row]:
         """Every row that is there when it is reached, youngest first."""
         for key in list(reversed(self._places)):
-            if (found := self._places.get(key)) is not None:
-                partition, place = found
-                vector, text, expires_at = self._partitions[partition].row(place)
-                yield Row(key, partition, vector, text, expires_at)
+            if (row := self._row(key)) is not None:
+                yield row
 
     async def fill(self, rows: Iterable[Row]) -> int:
         """Add rows that were written earlier than all that are here, youngest first, until it is full or there are no
@@ -132,6 +133,14 @@ class Local:
         if not len(within):
             del self._partitions[partition]
         return True
+
+    def _row(self, key: bytes) -> Row | None:
+        found = self._places.get(key)
+        if found is None:
+            return None
+        partition, place = found
+        vector, text, expires_at = self._partitions[partition].row(place)
+        return Row(key, partition, vector, text, expires_at)
 
     def _expiry(self, key: bytes) -> float:
         found = self._places.get(key)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cacheproxy.core.model import Row
 from cacheproxy.errors import Trouble
-from cacheproxy.meaning import redisearch_schema as schema
+from cacheproxy.meaning import redisearch_rows
 from cacheproxy.meaning.redisearch import Redisearch
 from cacheproxy.meaning.redisearch_errors import told
 from cacheproxy.meaning.vectors import checked
@@ -30,7 +30,6 @@ AT_ONCE = 32
 
 _SCANNED = 500
 _LOCKED_MILLISECONDS = 60_000
-_FIELDS = (schema.KEY, schema.PARTITION, schema.TEXT, schema.EXPIRY, schema.VECTOR)
 
 
 async def rebuild(index: Redisearch, embed: Embed, pause: float = 0.01) -> bool:
@@ -118,8 +117,8 @@ async def _missing(index: Redisearch, names: Sequence[bytes | str]) -> list[Row]
     with told(index.trouble):
         async with index.redis.pipeline(transaction=False) as pipe:
             for name in names:
-                pipe.hmget(name, *_FIELDS)
-            rows = [row for values in await pipe.execute() if (row := _row(values)) is not None]
+                pipe.hmget(name, *redisearch_rows.READ)
+            rows = [row for values in await pipe.execute() if (row := redisearch_rows.read(values)) is not None]
         if not rows:
             return []
         async with index.redis.pipeline(transaction=False) as pipe:
@@ -127,19 +126,3 @@ async def _missing(index: Redisearch, names: Sequence[bytes | str]) -> list[Row]
                 pipe.exists(index.names.row(index.names.index, row.key))
             there = await pipe.execute()
     return [row for row, is_there in zip(rows, there, strict=True) if not is_there]
-
-
-def _row(values: Sequence[bytes | None]) -> Row | None:
-    """A row as it is stored; None for what cannot be read as one, or was one a moment ago."""
-    key, partition, text, expiry, vector = values
-    if key is None or partition is None or text is None or expiry is None or vector is None or len(vector) % 4:
-        return None
-    try:
-        asked, within, expires_at = (
-            text.decode("utf-8", "surrogatepass"),
-            bytes.fromhex(partition.decode()),
-            float(expiry),
-        )
-    except ValueError:
-        return None
-    return Row(key, within, np.frombuffer(vector, np.float32), asked, expires_at)

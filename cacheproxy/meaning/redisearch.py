@@ -17,8 +17,9 @@ from redis.exceptions import ResponseError
 
 from cacheproxy.core.fusion import fused
 from cacheproxy.core.model import Near, Row
-from cacheproxy.core.words import asked, words
+from cacheproxy.core.words import asked
 from cacheproxy.meaning import hybrid as hybrid_command
+from cacheproxy.meaning import redisearch_rows
 from cacheproxy.meaning import redisearch_schema as schema
 from cacheproxy.meaning.crowds import Crowds
 from cacheproxy.meaning.redisearch_errors import Mapper, Missing, is_missing, told
@@ -66,7 +67,7 @@ class Redisearch:
             async with self.redis.pipeline(transaction=True) as pipe:
                 for row, vector in rows:
                     name = self.names.row(index, row.key)
-                    pipe.hset(name, mapping=_fields(row, vector))  # type: ignore[arg-type]
+                    pipe.hset(name, mapping=redisearch_rows.written(row, vector))  # type: ignore[arg-type]
                     pipe.pexpireat(name, int(row.expires_at * 1000))
                 await pipe.execute()
 
@@ -94,6 +95,20 @@ class Redisearch:
             some = keys[at : at + AT_ONCE]
             gone += max([await self._unlink([self.names.row(index, key) for key in some]) for index in indexes])
         return gone
+
+    async def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        """Of the index that is written to: what an older one has is not there before it has been carried over."""
+        await self.life.known()
+        found: dict[bytes, Row] = {}
+        for at in range(0, len(keys), AT_ONCE):
+            with told(self.trouble):
+                async with self.redis.pipeline(transaction=False) as pipe:
+                    for key in keys[at : at + AT_ONCE]:
+                        pipe.hmget(self.names.row(self.life.written, key), *redisearch_rows.READ)
+                    rows = [redisearch_rows.read(values) for values in await pipe.execute()]
+            wanted = zip(keys[at : at + AT_ONCE], rows, strict=True)
+            found |= {key: row for key, row in wanted if row is not None and row.key == key}
+        return found
 
     async def sweep(self, now: float) -> int:
         """Rows expire by themselves: this frees those that a server kept for too long, and dead indexes."""
@@ -164,11 +179,3 @@ class Redisearch:
             return 0
         with told(self.trouble):
             return int(await self.redis.unlink(*names))
-
-
-def _fields(row: Row, vector: Floats) -> dict[str, str | bytes]:
-    return {
-        schema.KEY: row.key, schema.PARTITION: row.partition.hex(), schema.VECTOR: vector.tobytes(),
-        schema.TEXT: row.text.encode("utf-8", "surrogatepass"), schema.WORDS: " ".join(schema.kept(words(row.text))),
-        schema.EXPIRY: f"{row.expires_at:.3f}",
-    }  # fmt: skip

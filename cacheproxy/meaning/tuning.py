@@ -41,13 +41,14 @@ class Judge:
 
 
 async def vectors(
-    embedder: Embedder, texts: Iterable[str], done: Callable[[int], object] = lambda _: None
+    embedder: Embedder, texts: Iterable[str], done: Callable[[int], object] = lambda _: None, at_once: int = AT_ONCE
 ) -> dict[str, "Vector"]:
-    """The vector of each text, or why it has none. `done` is told how many more there are. Raises `Trouble`."""
+    """The vector of each text, or why it has none; `at_once` of them together. `done` is told how many more there are.
+    Raises `Trouble`."""
     found: dict[str, Vector] = {}
     different = list(dict.fromkeys(texts))
-    for at in range(0, len(different), AT_ONCE):
-        part = different[at : at + AT_ONCE]
+    for at in range(0, len(different), at_once):
+        part = different[at : at + at_once]
         found |= zip(part, await asyncio.gather(*(embedder.embed(text, b"") for text in part)), strict=True)
         done(len(part))
     return found

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from cacheproxy.core import address, canonical, quantities
+from cacheproxy.core.expressions import compiled
 
 
 def read_duration(value: Any) -> Any:
@@ -44,6 +45,12 @@ def _pointer(value: Any) -> Any:
     return value
 
 
+def _expression(value: Any) -> Any:
+    if isinstance(value, str) and isinstance(wrong := compiled(value), str):
+        raise ValueError(wrong)
+    return value
+
+
 def read_pace(value: Any) -> Any:
     return float(value) if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value) else value
 
@@ -58,6 +65,8 @@ Name = Annotated[str, BeforeValidator(_plain)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_several)]
 """A list of texts; one text is short for a list of it."""
 Pointer = Annotated[str, BeforeValidator(_pointer)]
+Expression = Annotated[str, BeforeValidator(_expression), Field(min_length=1, max_length=4096)]
+"""A regular expression of the operator's."""
 Switch = Annotated[bool, BeforeValidator(lambda value: {"on": True, "off": False}.get(value, value))]
 Duration = Annotated[float, BeforeValidator(read_duration), Field(ge=0, lt=10**9)]
 Patience = Annotated[float, BeforeValidator(read_duration), Field(gt=0, lt=10**9)]

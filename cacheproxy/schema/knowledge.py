@@ -4,8 +4,27 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from cacheproxy.schema.kinds import Name, Patience, Size, Switch
+from cacheproxy.core.extraction import Into
+from cacheproxy.schema.kinds import Expression, Name, Patience, Pointer, Size, Switch
 from cacheproxy.schema.model import Model
+
+
+class ExtractSettings(Model):
+    into: Into
+    """What the names are of: documents (the labels `doc:<name>`), labels, or knowledge bases (`name` or
+    `name@version`)."""
+    pointer: Pointer | None = None
+    """A JSON pointer into the body, `*` for every element of a list; without it all of the body. The names are what
+    stands there: a text, a whole number or a list of these."""
+    pattern: Expression | None = None
+    """A regular expression as RE2 reads it: the names are what its group matches in the texts there; without a group
+    all that it matches."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if self.pointer is None and self.pattern is None:
+            raise ValueError("say where the names stand: `pointer`, `pattern` or both")
+        return self
 
 
 class WatchSettings(Model):
@@ -25,6 +44,11 @@ class KbSettings(Model):
     """Most files of one folder; with more it is not watched."""
     max_bytes: Size = 4 * 2**30
     """Most bytes of one folder."""
+    extract: tuple[ExtractSettings, ...] = ()
+    """Where requests name in their bodies what their answers rest on."""
+    extract_bytes: Size = 2**20
+    """Most bytes of a request in which `pattern`s are looked for. What is larger is not looked up, nor kept
+    (`unnamed_dependency`): other callers wait while it is searched."""
     events: Switch = True
     """With Redis: read versions from the stream `cacheproxy:events` too."""
 

@@ -6,6 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, BeforeValidator
 
 from cacheproxy.core.affinity import Policy
+from cacheproxy.core.extraction import Into
 from cacheproxy.core.prefix import Clock, Ids, Unit
 from cacheproxy.core.rules import Mode, Reach, Share
 from cacheproxy.core.texts import Action
@@ -49,7 +50,7 @@ def _kind(field: Any) -> str:
     for reader, words in _READERS.items():
         if reader in validators:
             return words
-    for listed in (Mode, Reach, Share, Clock, Unit, Ids, Action, Policy):
+    for listed in (Mode, Reach, Share, Clock, Unit, Ids, Action, Policy, Into):
         if listed.__name__ in text:
             return " or ".join(f"`{word.value}`" for word in listed)
     if "Literal" in text:

@@ -1,28 +1,21 @@
 """What the configuration says about the prefix layer."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from cacheproxy.core.affinity import Policy
-from cacheproxy.core.expressions import compiled
 from cacheproxy.core.prefix import Clock, Ids, Unit
 from cacheproxy.core.texts import Action
-from cacheproxy.schema.kinds import Duration, Names, Switch, read_switch
+from cacheproxy.schema.kinds import Duration, Expression, Names, Switch, read_switch
 from cacheproxy.schema.model import Model
 
 _Clock = Annotated[Clock, BeforeValidator(read_switch)]
 _Ids = Annotated[Ids, BeforeValidator(read_switch)]
 
 
-def _expression(value: Any) -> Any:
-    if isinstance(value, str) and isinstance(wrong := compiled(value), str):
-        raise ValueError(wrong)
-    return value
-
-
 class PatternSettings(Model):
-    pattern: Annotated[str, BeforeValidator(_expression), Field(min_length=1, max_length=4096)]
+    pattern: Expression
     """A regular expression as RE2 reads it (linear time; no back references)."""
     action: Action
     """`move`: to the end of the last system text; `coarsen`: times to `clock_unit`, or else numbers to their first

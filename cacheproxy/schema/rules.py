@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from cacheproxy.core.rules import Mode, Share
 from cacheproxy.schema.kinds import Duration, Names, Switch, read_switch
+from cacheproxy.schema.knowledge import ExtractSettings
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixRowSettings
 
@@ -40,6 +41,8 @@ class SettleSettings(Model):
     """Knowledge bases that their answers depend on."""
     tags: Names = ()
     """Labels that their answers are kept with."""
+    extract: tuple[ExtractSettings, ...] = ()
+    """Where they name what their answers rest on, beside `kb.extract`."""
     priority: Literal["P0", "P1", "P2"] | None = None
     """The best priority they may have."""
     scope: Share | None = None
@@ -53,4 +56,4 @@ class RuleSettings(Model):
     match: MatchSettings = MatchSettings()
     """Which requests: every part that is given must match, of a list one pattern."""
     set: SettleSettings = SettleSettings()
-    """What holds for them. For each setting the first matching rule wins; `kb` and `tags` add up."""
+    """What holds for them. For each setting the first matching rule wins; `kb`, `tags` and `extract` add up."""

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from cacheproxy.core import canonical
 from cacheproxy.core.rules import Mode, Share
+from cacheproxy.schema.jobs import JobSettings
 from cacheproxy.schema.kinds import (
     Duration,
     Name,
@@ -165,6 +166,32 @@ class StreamSettings(Model):
     ask_usage: bool = True
     """Ask the backend for the token usage of streams that are recorded (`stream_options.include_usage`); the caller
     gets it only if it asked. Off: the forwarded request is the caller's, byte for byte."""
+    heartbeat: Duration = 0.0
+    """While a stream has not begun, its caller gets a comment line every so often, so that nobody in between takes the
+    connection for dead; 0 for none. An error that comes later is then an event of a stream that began with 200. A
+    request sets its own by `X-Cache-Heartbeat: 5`."""
+    stall: Duration = 10.0
+    """The pause in a stream from which on it is counted as stalled."""
+
+
+class FlightSettings(Model):
+    mode: Annotated[Literal["on", "off"], BeforeValidator(read_switch)] = "on"
+    """The same request asked while its answer is still being generated is given that answer, as it comes."""
+    semantic: Annotated[Literal["on", "off"], BeforeValidator(read_switch)] = "off"
+    """A question waits for the answer to a like question that is being generated."""
+    abandon: Literal["cancel", "finish"] = "cancel"
+    """What happens to an answer when the last caller who waits for it has left: `cancel` stops the backend, `finish`
+    has it finished and stored."""
+    event_ids: bool = False
+    """Give the events of every stream an id, so that a caller who is cut off can go on after the last one it has
+    (`Last-Event-ID`). Off: only where the request has `Last-Event-ID` or `X-Cache-Event-Ids: on`."""
+    resume_window: Duration = 60.0
+    """How long an answer that was given with ids can be gone on with; so long it is also generated for nobody."""
+    bytes: Size = 32 * 2**20
+    """Bytes of a running answer that are held for who comes late or reads slowly; a longer one takes nobody new, and
+    drops who falls further behind."""
+    lease: Annotated[Patience, Field(ge=0.1)] = 2.0
+    """With Redis: how long the other replicas wait for a sign of life of the one that generates an answer."""
 
 
 class StoreSettings(Model):
@@ -235,12 +262,14 @@ class Settings(Model):
     prefix: PrefixSettings = PrefixSettings()
     semantic: MatchingSettings = MatchingSettings()
     stream: StreamSettings = StreamSettings()
+    flight: FlightSettings = FlightSettings()
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()
     kb: KbSettings = KbSettings()
     store: StoreSettings = StoreSettings()
     redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()
+    jobs: JobSettings = JobSettings()
     drain: DrainSettings = DrainSettings()
     compat: CompatSettings = CompatSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

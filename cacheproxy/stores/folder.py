@@ -39,15 +39,33 @@ class Folder:
     def scan(self, before: Snapshot) -> Snapshot:
         """What is there now; only what differs from `before` is read. Raises `Trouble`."""
         try:
-            root = self._path.resolve(strict=True)
-            if root.is_file():
-                found = [(self._path.name, root)]
-            else:
-                with os.scandir(root):  # whether it may be listed
-                    found = list(self._bounded(_files(root, root)))
-            return Snapshot(dict(self._prints(found, before)))
+            return Snapshot(dict(self._prints(self._found(), before)))
         except (OSError, RuntimeError) as error:
             raise Trouble(f"{self._path} cannot be read: {_why(error)}", "disk") from None
+
+    def measure(self) -> tuple[int, int]:
+        """How many files and bytes are there; each is opened and none is read. Raises `Trouble`."""
+        sizes = []
+        try:
+            for _, path in self._found():
+                if (opened := _opened(path)) is not None:
+                    os.close(opened[0])
+                    sizes.append(opened[1].st_size)
+        except (OSError, RuntimeError) as error:
+            raise Trouble(f"{self._path} cannot be read: {_why(error)}", "disk") from None
+        if sum(sizes) > self._most_bytes:
+            raise self._too_large()
+        return len(sizes), sum(sizes)
+
+    def _too_large(self) -> Trouble:
+        return Trouble(f"{self._path} has more than {self._most_bytes} bytes (`kb.max_bytes`)", "disk")
+
+    def _found(self) -> list[tuple[str, Path]]:
+        root = self._path.resolve(strict=True)
+        if root.is_file():
+            return [(self._path.name, root)]
+        with os.scandir(root):  # whether it may be listed
+            return list(self._bounded(_files(root, root)))
 
     def _bounded(self, found: Iterator[tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
         for number, one in enumerate(found):
@@ -63,7 +81,7 @@ class Folder:
                 continue
             left -= told[1]
             if left < 0:
-                raise Trouble(f"{self._path} has more than {self._most_bytes} bytes (`kb.max_bytes`)", "disk")
+                raise self._too_large()
             yield name, told[0]
 
     def remembered(self) -> Snapshot | None:
@@ -133,19 +151,32 @@ def _print(path: Path, before: Print | None, most: int) -> tuple[Print, int] | N
     try:
         if before is not None and before.mark == _mark(told := path.lstat()):
             return before, told.st_size
-        # A pipe would wait for somebody who writes to it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
+    opened = _opened(path)
+    if opened is None:
+        return None
+    descriptor, told = opened
     try:
-        told = os.fstat(descriptor)
-        if not stat.S_ISREG(told.st_mode):
-            return None
         is_fresh = time.time_ns() - max(told.st_mtime_ns, told.st_ctime_ns) < FRESH
         digest, size = _digest(descriptor, most)
         return Print(() if is_fresh else _mark(told), digest), size
     finally:
         os.close(descriptor)
+
+
+def _opened(path: Path) -> tuple[int, os.stat_result] | None:
+    """A file, open; None if it is gone, or no file."""
+    try:
+        # A pipe would wait for somebody who writes to it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    told = os.fstat(descriptor)
+    if stat.S_ISREG(told.st_mode):
+        return descriptor, told
+    os.close(descriptor)
+    return None
 
 
 def _mark(told: os.stat_result) -> tuple[int, ...]:

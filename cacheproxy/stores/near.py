@@ -5,12 +5,13 @@ another replica is known when it calls it out, or when any lookup reads the coun
 Copies live no longer than what they are of: an entry carries its own absolute times.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from cachetools import TTLCache
 
 from cacheproxy.core.model import Census, Entry
-from cacheproxy.core.removal import Removal, Removals, Selector
+from cacheproxy.core.removal import Felled, Removals, Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock, Kept, Page, Stocked
 
@@ -70,12 +71,20 @@ class Near:
         if entry.size <= self._largest:
             self._copies[entry.key] = _Copy(entry, epoch)
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
-        meant = await self._far.remove(selector, removal, now)
-        if removal is not Removal.NONE:
-            for key in meant:
-                self._copies.pop(key, None)
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:
+        return await self._far.count(selector, now, also)
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:
+        return await self._far.fell(felled, also)
+
+    async def remove(self, felled: Felled) -> set[bytes]:
+        meant = await self._far.remove(felled)
+        for key in meant:
+            self._copies.pop(key, None)
         return meant
+
+    async def settle(self, felled: Felled) -> None:
+        await self._far.settle(felled)
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
         return await self._far.browse(selector, now, cursor, most, whole=whole)

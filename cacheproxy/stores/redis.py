@@ -8,13 +8,13 @@ may leave: see lane.py.
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeVar
 
 from cacheproxy.core import codec
 from cacheproxy.core.model import Census, Entry
-from cacheproxy.core.removal import Removal, Removals, Selector
+from cacheproxy.core.removal import Felled, Removal, Removals, Selector
 from cacheproxy.ports import Clock, Kept, Listed, Page
 from cacheproxy.stores.lane import Lane
 from cacheproxy.stores.redis_calls import Calls
@@ -31,6 +31,8 @@ LARGEST = 4 * 2**20
 """Bytes of a value above which it is not kept: nobody would get it within a lookup's deadline."""
 ASIDE = 128 * 2**10
 """Bytes of a value above which it is packed or unpacked beside the event loop."""
+REST = 0.002
+"""Seconds that a removal rests after each of its steps."""
 COUNTING_SHARE = 100
 """Counting what is stored takes at most this fraction (one over it) of the time."""
 
@@ -106,7 +108,7 @@ class RedisStore:
             await self._epochs.current()  # the first contact: what was asked for before it may have been removed
             return Kept.OUTRUN
         value = bytes.fromhex(head[: 2 * GENERATION_BYTES].decode()) + await _aside(
-            entry.size, lambda: codec.encode(entry)
+            entry.size, lambda: codec.encode(replace(entry, epoch=int(head.split()[1])))
         )
         if len(value) > LARGEST:
             # The older answer of this key must not outlive the newer one that cannot be kept.
@@ -121,17 +123,30 @@ class RedisStore:
         await self._epochs.meet(shard, reply)
         return Kept.OUTRUN
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
-        meant: set[bytes] = set()
-        async for entries in self._scan.entries(selector.entry_ids):
-            keys = [entry.key for entry in entries if selector.means(entry, now)]
-            meant.update(keys)
-            if removal is Removal.HARD and keys:
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:  # noqa: ARG002
+        """Only a scan tells."""
+        return None
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:  # noqa: ARG002
+        """The epochs remember it."""
+        return None
+
+    async def remove(self, felled: Felled) -> set[bytes]:
+        selector, gone = felled.selector, set[bytes]()
+        async for entries in self._scan.entries(selector.entry_ids, self._epochs.generation):
+            older = (entry for entry in entries if entry.epoch < felled.number)
+            keys = [entry.key for entry in older if selector.means(entry, felled.now)]
+            gone.update(keys)
+            if felled.removal is Removal.HARD and keys:
                 await self._calls.together([("UNLINK", self._keys.entry(name)) for name in keys])
-            elif removal is Removal.SOFT:
+            elif felled.removal is Removal.SOFT:
                 for name in keys:
-                    await self._outdate(name, now)
-        return meant
+                    await self._outdate(name, felled.now)
+            await asyncio.sleep(REST)
+        return gone
+
+    async def settle(self, felled: Felled) -> None:
+        """The epochs are told."""
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
         """As a scan comes by them: a page may have more than `most`."""

@@ -51,6 +51,28 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is trouble with Redis
             raise await self._told(error) from None
 
+    async def scripts(self, asked: Sequence[tuple[Script, Sequence[str], Sequence[str | bytes | int]]]) -> list[Any]:
+        """What scripts return that are sent at once, each with its keys and arguments; in place of what one returns the
+        `Trouble` that it ended in. Raises `Trouble` if all did."""
+        if len(asked) == 1:
+            return [await self.script(script, keys, *arguments) for script, keys, arguments in asked]
+        try:
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for script, keys, arguments in asked:
+                    pipeline.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
+                replies: list[Any] = await pipeline.execute(raise_on_error=False)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is trouble with Redis
+            raise await self._told(error) from None
+        for at, (script, keys, arguments) in enumerate(asked):
+            try:
+                if isinstance(replies[at], NoScriptError):
+                    replies[at] = await self.script(script, keys, *arguments)
+                elif isinstance(replies[at], Exception):
+                    replies[at] = await self._told(replies[at])
+            except Trouble as trouble:
+                replies[at] = trouble
+        return replies
+
     async def together(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The replies to commands that are sent at once, one after the other. Raises `Trouble` if any failed."""
         try:

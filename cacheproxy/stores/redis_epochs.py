@@ -3,8 +3,8 @@
 Each shard has a *head*, which is read in one step with any entry of that shard and compared in one step with any entry
 that is put. So no replica takes an entry for current, or stores one, without knowing of every removal that was counted
 before; a head that differs from the one known leads to the log. What the log no longer has counts as a removal of
-everything. A removal is counted twice, before and after it is carried out: a look that found what was still there
-between is not good for longer than a lease.
+everything. What is stored carries the count at which it was put, and is judged by the removals that are *open*: those
+which nobody has yet taken to their end.
 
 Redis emptied, or set back to an older state, is a new generation: values carry theirs, and those of another are not
 read. Nobody need remember the newer state for that: a head is good on the server that wrote it, and is looked at anew
@@ -16,42 +16,35 @@ import logging
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from cacheproxy.core import notice
 from cacheproxy.core.notice import Notice
-from cacheproxy.core.removal import REMEMBERED, Removals, Selector
+from cacheproxy.core.past import Past
+from cacheproxy.core.removal import REMEMBERED, Felled, Order, Removals
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_keys import GENERATION_BYTES, Keys
-from cacheproxy.stores.redis_scripts import ANNOUNCE, CATCH_UP, RAISE
+from cacheproxy.stores.redis_scripts import ANNOUNCE, CATCH_UP, CLAIM, RAISE
+from cacheproxy.stores.redis_state import EVERYTHING, Head, State, read_head, read_past, read_state, readable
 
 log = logging.getLogger("cacheproxy.store")
 
 LEASE = 0.1
 """Seconds for which what was looked up may be served without being looked up again."""
 SLACK = 2
-"""How many leases after it was carried out a removal is acknowledged: a large answer is packed after the last look."""
+"""How many leases after it was counted a removal is acknowledged: a large answer is packed after the last look."""
 LASTING_MS = 40 * 86_400_000
 """How long the heads, the log and the secret live without any replica: longer than any answer."""
-EVERYTHING = Selector(everything=True)
 NEVER = 2**53 - 1
 """A count that none is not behind of."""
 ATTEMPTS = 3
 """How often all begin anew for one shard."""
-DRIFT = 0.001
-"""The most that the clocks of two machines run apart, as a fraction."""
+CLAIM_MS = 600_000
+"""After how long a replica is taken to be gone that was to take out what a removal means."""
 REPLICATED, REPLICATION_TURN_MS = 2.0, 20
 """Seconds in which the replicas of Redis must have a removal, and how long one call waits for them."""
-
-
-class _Head(NamedTuple):
-    """What a head tells: how far removals were counted, and which server says so."""
-
-    generation: bytes
-    number: int
-    server: bytes
 
 
 class RedisEpochs:
@@ -74,11 +67,11 @@ class RedisEpochs:
         """8 bytes; none before the first contact."""
         self._count = 0
         self._given_up = b""
-        self._told: dict[int, _Head] = {}
+        self._told: dict[int, Head] = {}
         """Shard -> the head that it was seen to have."""
         self._checked: dict[int, int] = {}
         """Shard -> how many connections had been made when its server was asked whether it wrote that head."""
-        self._begun: dict[int, bytes] = {}
+        self._owner = secrets.token_hex(8)
         self._learning: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -93,7 +86,7 @@ class RedisEpochs:
 
     async def meet(self, shard: int, head: bytes | None) -> None:
         """`head` was read in `shard`: know what it counts when this returns. Raises `Trouble`."""
-        made, told = self._calls.link.made, _readable(head)
+        made, told = self._calls.link.made, readable(head)
         checked = self._checked.get(shard) == made
         if told is None or not self._knows(told) or not (shard or checked or await self._is_by_its_server(told)):
             await self.current()
@@ -103,10 +96,10 @@ class RedisEpochs:
         if told is not None and self._knows(told):
             self._told[shard] = told
 
-    def _knows(self, head: _Head | None) -> bool:
+    def _knows(self, head: Head | None) -> bool:
         return head is not None and head[:2] == (self.generation, self._count)
 
-    async def _is_by_its_server(self, head: _Head) -> bool:
+    async def _is_by_its_server(self, head: Head) -> bool:
         """Whether the server that answers wrote `head`. In a cluster the script has to look."""
         if self._keys.shards > 1:
             return False
@@ -125,7 +118,7 @@ class RedisEpochs:
                     RAISE, [self._keys.head(shard)], generation.hex(), count, least, LASTING_MS
                 )
                 if reply is not None:
-                    self._told[shard] = await self._calls.understood(partial(_head, reply))
+                    self._told[shard] = await self._calls.understood(partial(read_head, reply))
                     break
                 log.warning("a part of Redis was emptied, replaced or set back; answers stored before are given up")
                 self._given_up = generation
@@ -149,23 +142,41 @@ class RedisEpochs:
             raise Trouble(str(error), error.kind) if isinstance(error, Trouble) else error
 
     async def _learn(self) -> None:
-        keys = [self._keys.head(0), self._keys.log, self._keys.secret]
-        known, count = self.generation.hex(), self._count if self.generation != self._given_up else NEVER
-        fresh = secrets.token_hex(GENERATION_BYTES)
-        reply = await self._calls.script(CATCH_UP, keys, known, count, fresh, self._secret, LASTING_MS)
-        head, secret, lines = await self._calls.understood(lambda: _state(reply))
-        self._take(head.generation, head.number, lines)
+        await self._take(await self._calls.script(CATCH_UP, self._parts, *self._known(), self._secret))
+
+    @property
+    def _parts(self) -> list[str]:
+        return [self._keys.head(0), self._keys.log, self._keys.open, self._keys.secret]
+
+    def _known(self) -> tuple[str, int, str, int]:
+        count = self._count if self.generation != self._given_up else NEVER
+        return self.generation.hex(), count, secrets.token_hex(GENERATION_BYTES), LASTING_MS
+
+    async def _take(self, reply: Any) -> State:
+        """Know what a script told. Raises `Trouble`."""
+        state = await self._calls.understood(lambda: read_state(reply))
+        head, secret = state.head, state.secret
+        self._count_up(head.generation, head.number, state.lines)
+        for number in [*self._removals.open]:
+            if number <= head.number and number not in state.open:
+                self._removals.finish(number)
+        for felled in state.open.values():
+            if felled.number not in self._removals.open:
+                self._removals.begin(felled)
         self._told[0] = head
         if isinstance(secret, bytes) and secret != self._secret and len(secret) == len(self._secret):
             self._secret = secret
             self._agreed(secret)
+        return state
 
-    def _take(self, generation: bytes, total: int, lines: dict[int, tuple[float, bytes]]) -> None:
+    def _count_up(self, generation: bytes, total: int, lines: dict[int, tuple[float, bytes]]) -> None:
         now, received = self._clock.now(), self._clock.monotonic()
         if generation != self.generation:
             if self.generation:
                 log.warning("Redis was emptied, restarted or replaced; answers stored before are given up")
             self._removals.add(EVERYTHING, now)
+            for number in [*self._removals.open]:
+                self._removals.finish(number)  # of answers that are not read any more
             self.generation, self._count = generation, total
             return
         for number in range(max(self._count + 1, total - REMEMBERED), total + 1):
@@ -177,39 +188,35 @@ class RedisEpochs:
                 self._removals.add(found.selector, found.now, received - age)
         self._count = max(self._count, total)
 
-    async def begin(self, selector: Selector, now: float) -> int:
-        """Count a removal in every shard, and know it. Raises `Trouble`: then it may or may not be counted."""
-        line = notice.encode(Notice(selector, now))
-        number = await self._announce(line)
-        self._begun[number] = line
-        return number
-
-    async def _announce(self, line: bytes) -> int:
-        keys = [self._keys.head(0), self._keys.log]
-        known, fresh = (self.generation.hex(), self._count), secrets.token_hex(GENERATION_BYTES)
-        told = (*known, fresh, line, REMEMBERED, LASTING_MS, self._keys.channel)
-        reply = await self._calls.script(ANNOUNCE, keys, *told)
-        number = await self._calls.understood(lambda: int(reply[1]))
-        await self.current()
+    async def begin(self, order: Order, now: float) -> Felled:
+        """Count a removal in every shard, and know it; wait until no replica of Redis can forget it, and no proxy still
+        serves what it had looked up before. Raises `Trouble`: then it may or may not be counted."""
+        line = notice.encode(Notice(order.selector, now, order.removal))
+        told = (line, self._owner, REMEMBERED, self._keys.channel)
+        state = await self._take(await self._calls.script(ANNOUNCE, self._parts, *self._known(), *told))
         await self._tell(*range(1, self._keys.shards))
-        return number
+        counted = self._clock.monotonic()
+        await self._replicated(state.replicas)
+        await asyncio.sleep(max(0.0, counted + SLACK * LEASE - self._clock.monotonic()))
+        return Felled(state.head.number, order.selector, order.removal, now)
 
-    async def finish(self, number: int, *, carried_out: bool) -> None:
-        """Count it again, for looks that found what was still there; wait until no replica of Redis can bring that
-        back, and no proxy still serves what it had looked up before. Raises `Trouble`."""
-        line = self._begun.pop(number, b"")
-        if not carried_out:
-            return
-        await self._announce(line)
-        carried = self._clock.monotonic()
-        await self._replicated()
-        await asyncio.sleep(max(0.0, carried + SLACK * LEASE - self._clock.monotonic()))
+    async def claim(self, number: int) -> bool:
+        reply = await self._calls.script(CLAIM, [self._keys.open], number, self._owner, CLAIM_MS)
+        return bool(reply == 1)
 
-    async def _replicated(self) -> None:
+    async def finish(self, number: int) -> None:
+        await self._calls.run("HDEL", self._keys.open, number)
+        self._removals.finish(number)
+
+    async def past(self) -> Past:
+        """As far as the log goes back. Raises `Trouble`."""
+        await self.current()
+        lines = await self._calls.run("LRANGE", self._keys.log, 0, -1)
+        return await self._calls.understood(lambda: read_past(lines))
+
+    async def _replicated(self, replicas: int) -> None:
         if self._keys.shards > 1:
             return  # each shard has replicas of its own; one that comes back with an older state is a new generation
-        told = await self._calls.run("INFO", "replication")
-        replicas = await self._calls.understood(lambda: int(told.get("connected_slaves", 0)))
         until = self._clock.monotonic() + REPLICATED
         while replicas:
             # A write first: what is waited for is the last one of this connection.
@@ -237,31 +244,3 @@ def _seen(task: "asyncio.Task[None]") -> None:
     """Also if all who asked have gone."""
     if not task.cancelled():
         task.exception()
-
-
-def _head(text: bytes) -> _Head:
-    """What a head tells. Raises `ValueError` if it is none of ours."""
-    generation, count, server = text.split(b" ")
-    return _Head(bytes.fromhex(generation.decode()), int(count), server)
-
-
-def _readable(text: bytes | None) -> _Head | None:
-    try:
-        return None if text is None else _head(text)
-    except ValueError:
-        return None
-
-
-def _state(reply: Any) -> tuple[_Head, Any, dict[int, tuple[float, bytes]]]:
-    """What the script `CATCH_UP` told: head, secret, and the lines of the log as `_lines` gives them."""
-    return _head(reply[0]), reply[1], _lines(reply[2], int(reply[3]))
-
-
-def _lines(log: list[bytes], server_ms: int) -> dict[int, tuple[float, bytes]]:
-    """Number -> how many seconds ago it was ordered at least, by the server's clock alone, and the notice."""
-    found = {}
-    for line in log:
-        number, ordered, told = line.split(b" ", 2)
-        # Both times are cut to milliseconds, and no two clocks run alike.
-        found[int(number)] = (max(0.0, (server_ms - int(ordered) - 1) / 1000 * (1 - DRIFT)), told)
-    return found

@@ -37,6 +37,11 @@ class Keys:
         """A pattern of where entries lie."""
         return f"{self.prefix}:{{*}}:e:*"
 
+    def claim(self, entry_key: bytes) -> str:
+        """Who produces the answer of a key now; what belongs to that begins with this name."""
+        entry_id = key.entry_id(entry_key)
+        return f"{self.prefix}:{{{self.shard_of_id(entry_id):x}}}:f:{entry_id}"
+
     def head(self, shard: int) -> str:
         """The count of removals, as this shard knows it."""
         return f"{self.prefix}:{{{shard:x}}}:head"
@@ -45,6 +50,11 @@ class Keys:
     def log(self) -> str:
         """The latest removals."""
         return f"{self.prefix}:{{0}}:log"
+
+    @property
+    def open(self) -> str:
+        """The removals whose entries may still be there."""
+        return f"{self.prefix}:{{0}}:open"
 
     @property
     def secret(self) -> str:

@@ -1,6 +1,7 @@
 """All entries in Redis, one after the other: for removals, lists and counting, never on the way of a request."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,14 +27,15 @@ class Scan:
         self._calls = calls
         self._keys = keys
 
-    async def entries(self, ids: Collection[str] = ()) -> AsyncIterator[list[Entry]]:
-        """The entries there now, without their contents, some at a time; of `ids` only, if there are any. They may be
-        gone or replaced meanwhile. Raises `Trouble`."""
+    async def entries(self, ids: Collection[str], generation: bytes) -> AsyncIterator[list[Entry]]:
+        """The entries there now, without their contents, some at a time; of `ids` only, if there are any. What is of
+        another generation counts as put before any removal. They may be gone or replaced meanwhile. Raises
+        `Trouble`."""
         if ids:
-            yield await self._described(self.names_of(ids))
+            yield await self._described(self.names_of(ids), generation)
             return
         async for names in self._names():
-            yield await self._described(names)
+            yield await self._described(names, generation)
 
     def names_of(self, ids: Collection[str]) -> list[str]:
         """Where the entries of `ids` lie."""
@@ -95,10 +97,14 @@ class Scan:
         redis: Any = self._calls.link.redis
         return {node.name: {"target_nodes": node} for node in sorted(redis.get_primaries(), key=lambda node: node.name)}
 
-    async def _described(self, names: list[str]) -> list[Entry]:
+    async def _described(self, names: list[str], generation: bytes) -> list[Entry]:
         starts = await self._starts(names)
-        found = [await self._fact(name, start) for name, start in zip(names, starts, strict=True)]
-        return [entry for entry in found if entry is not None]
+        found = [(await self._fact(name, start), start) for name, start in zip(names, starts, strict=True)]
+        return [
+            entry if start[:GENERATION_BYTES] == generation else replace(entry, epoch=0)
+            for entry, start in found
+            if entry is not None
+        ]
 
     async def _starts(self, names: Sequence[str]) -> list[bytes]:
         return await self._replies([("GETRANGE", name, 0, GENERATION_BYTES + FACTS - 1) for name in names], bytes)

@@ -2,7 +2,9 @@
 
 A *head* is the text ``<generation> <count> <server>``: 16 hex digits drawn when it was begun, the number of removals
 since, and 8 hex digits of the server that wrote it: its process, not its place. A line of the log is
-``<count> <ms since the epoch, by the server's clock> <notice>``.
+``<count> <ms since the epoch, by the server's clock> <notice>``; the first one of all has no notice. What is *open* is
+a hash: the count of a removal whose entries may still be there -> ``<count> <ms> <owner> <notice>``, who takes them out
+and since when; and its generation, lest it be lost unnoticed.
 """
 
 import hashlib
@@ -41,11 +43,27 @@ end
 _BEGIN = (
     _SPLIT
     + """
--- What is there now may have been removed once, if the head is gone or older than known, or if this server is not the
--- one that wrote it: it may have been started with what it held earlier, or have followed from afar.
+-- KEYS: head, log, open, secret. What is there now may have been removed once, if the head is gone or older than known,
+-- or if this server is not the one that wrote it: it may have been started with what it held earlier, or have followed
+-- from afar; or if it is not known what is open.
 local function standing(generation, count)
   local here, counted, server = split(redis.call('GET', KEYS[1]))
-  if here and server == me() and (here ~= generation or counted >= tonumber(count)) then return here, counted end
+  if not here or redis.call('HGET', KEYS[3], 'generation') ~= here then return nil end
+  if server == me() and (here ~= generation or counted >= tonumber(count)) then return here, counted end
+end
+local function begin(generation, ms)
+  write(KEYS[1], generation, 0, ms)
+  redis.call('DEL', KEYS[2], KEYS[3])
+  redis.call('RPUSH', KEYS[2], string.format('0 %d -', now()))
+  redis.call('HSET', KEYS[3], 'generation', generation)
+end
+local function state(generation, count, known, known_count, ms)
+  local missed = 0
+  if generation == known then missed = count - tonumber(known_count) end
+  local log = {}
+  if missed > 0 then log = redis.call('LRANGE', KEYS[2], -missed, -1) end
+  for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ms) end
+  return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[4]), log, now(), redis.call('HVALS', KEYS[3])}
 end
 """
 )
@@ -53,40 +71,50 @@ end
 CATCH_UP = Script(
     _BEGIN
     + """
--- KEYS: head, log, secret. ARGV: generation and count known, a fresh generation, a secret or nothing, ms to live.
+-- ARGV: generation and count known, a fresh generation, ms to live, a secret or nothing.
 local generation, count = standing(ARGV[1], ARGV[2])
 if not generation then
   generation, count = ARGV[3], 0
-  write(KEYS[1], generation, count, ARGV[5])
-  redis.call('DEL', KEYS[2])
+  begin(generation, ARGV[4])
 end
-if ARGV[4] ~= '' and redis.call('EXISTS', KEYS[3]) == 0 then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5]) end
-local missed = 0
-if generation == ARGV[1] then missed = count - tonumber(ARGV[2]) end
-local log = {}
-if missed > 0 then log = redis.call('LRANGE', KEYS[2], -missed, -1) end
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[5]) end
-return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[3]), log, now()}
+if ARGV[5] ~= '' and redis.call('EXISTS', KEYS[4]) == 0 then redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[4]) end
+return state(generation, count, ARGV[1], ARGV[2], ARGV[4])
 """
 )
 
 ANNOUNCE = Script(
     _BEGIN
     + """
--- KEYS: head, log. ARGV: generation and count known, a fresh generation, the notice, entries of the log to keep, ms to
--- live, a channel.
+-- ARGV: generation and count known, a fresh generation, ms to live, the notice, its owner, entries of the log to keep,
+-- a channel. Gives the state, and how many replicas this server has.
 local generation, count = standing(ARGV[1], ARGV[2])
 if not generation then
   generation, count = ARGV[3], 0
-  redis.call('DEL', KEYS[2])
+  begin(generation, ARGV[4])
 end
 count = count + 1
-write(KEYS[1], generation, count, ARGV[6])
-redis.call('RPUSH', KEYS[2], string.format('%d %d ', count, now()) .. ARGV[4])
-redis.call('LTRIM', KEYS[2], -tonumber(ARGV[5]), -1)
-redis.call('PEXPIRE', KEYS[2], ARGV[6])
-redis.call('PUBLISH', ARGV[7], string.format('%s %d', generation, count))
-return {generation, count}
+write(KEYS[1], generation, count, ARGV[4])
+redis.call('RPUSH', KEYS[2], string.format('%d %d ', count, now()) .. ARGV[5])
+redis.call('LTRIM', KEYS[2], -tonumber(ARGV[7]), -1)
+redis.call('HSET', KEYS[3], count, string.format('%d %d %s ', count, now(), ARGV[6]) .. ARGV[5])
+redis.call('PUBLISH', ARGV[8], string.format('%s %d', generation, count))
+local found = state(generation, count, ARGV[1], ARGV[2], ARGV[4])
+found[6] = tonumber(string.match(redis.call('INFO', 'replication'), 'connected_slaves:(%d+)') or '0')
+return found
+"""
+)
+
+CLAIM = Script(
+    _SPLIT
+    + """
+-- KEYS: open. ARGV: the count of a removal, who wants to take out what it means, ms after which whoever does is taken
+-- to be gone.
+local line = redis.call('HGET', KEYS[1], ARGV[1])
+if not line then return 0 end
+local ms, owner, notice = string.match(line, '^%d+ (%d+) (%x+) (.*)$')
+if owner ~= ARGV[2] and now() < tonumber(ms) + tonumber(ARGV[3]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %d %s ', tonumber(ARGV[1]), now(), ARGV[2]) .. notice)
+return 1
 """
 )
 

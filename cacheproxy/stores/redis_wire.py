@@ -1,7 +1,7 @@
 """One connection to a Redis. It is made whole or not at all, within one deadline, and never by a command; it knows
 whether it owes somebody an answer, so that nobody else is ever given that answer."""
 
-import asyncio
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from redis.exceptions import ConnectionError as BrokenError
 from redis.exceptions import InvalidResponse, NoPermissionError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as SlowError
 
+from cacheproxy.deadline import Deadline
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.redis_dial import Dial
 
@@ -65,7 +66,7 @@ class Wire(AbstractConnection):
             return
         patience, self.socket_timeout = self.socket_timeout, None  # here the deadline is for all of it
         try:
-            async with asyncio.timeout(self._deadline):
+            async with Deadline(self._deadline):
                 self._reader, self._writer = await self._dial()
                 await self.on_connect_check_health(check_health=False)
                 if self._primary:
@@ -130,7 +131,7 @@ class Wire(AbstractConnection):
             [command.encode() if isinstance(command, str) else command] if isinstance(command, bytes | str) else command
         )
         try:
-            async with asyncio.timeout(self.socket_timeout):
+            async with Deadline(self.socket_timeout):
                 self._writer.writelines(pieces)
                 await self._writer.drain()
         except BaseException as error:
@@ -140,8 +141,15 @@ class Wire(AbstractConnection):
             raise meant from error
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
+        told = args[1:] or options.get("timeout") is not None
         try:
-            response = await super().read_response(*args, **options)
+            if told:
+                response = await super().read_response(*args, **options)
+            else:
+                async with Deadline(self.socket_timeout):
+                    response = await super().read_response(*args, **{**options, "timeout": math.inf})
+        except TimeoutError as error:
+            raise SlowError("it took too long") from error
         except ResponseError:
             self._owed -= 1
             raise

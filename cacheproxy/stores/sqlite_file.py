@@ -10,17 +10,23 @@ from cacheproxy.errors import Trouble
 log = logging.getLogger("cacheproxy.store")
 
 APPLICATION_ID = 0x43505831
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _HEADER = b"SQLite format 3\0"
 _BEGIN = f"""
 BEGIN IMMEDIATE;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
-CREATE TABLE entry (key BLOB NOT NULL UNIQUE, expires_at REAL NOT NULL, size INTEGER NOT NULL, blob BLOB NOT NULL);
-CREATE INDEX entry_facts ON entry (expires_at, key, size);
+CREATE TABLE entry (key BLOB NOT NULL UNIQUE, expires_at REAL NOT NULL, size INTEGER NOT NULL, kind INTEGER NOT NULL,
+                    blob BLOB NOT NULL);
+CREATE INDEX entry_facts ON entry (expires_at, key, size, kind);
+CREATE INDEX entry_kind ON entry (kind);
+CREATE TABLE kind (number INTEGER PRIMARY KEY AUTOINCREMENT, since INTEGER NOT NULL, labels BLOB NOT NULL);
+CREATE TABLE removal (number INTEGER PRIMARY KEY, notice BLOB NOT NULL, swept INTEGER NOT NULL);
+CREATE TABLE counted (reserved INTEGER NOT NULL, since REAL NOT NULL);
+INSERT INTO counted VALUES (0, (julianday('now') - 2440587.5) * 86400.0);
 COMMIT;
-"""
+"""  # noqa: S608 - of numbers that stand here
 _SURROUNDINGS = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH,
     sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
@@ -111,7 +117,10 @@ def _connect(path: Path) -> sqlite3.Connection:
             _begin(connection)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("SELECT key, expires_at, size, blob FROM entry LIMIT 1").fetchone()
+        connection.execute("PRAGMA secure_delete=ON")  # what is erased is not to be read in free parts of the file
+        connection.execute("SELECT key, expires_at, size, kind, blob FROM entry LIMIT 1").fetchone()
+        if connection.execute("SELECT reserved, since FROM counted").fetchone() is None:
+            raise ForeignFile("without a count of removals")
     except BaseException:
         connection.close()
         raise

@@ -1,7 +1,10 @@
 """Memory in front of a slower store: found in memory at once, else read through and kept."""
 
+from collections.abc import Collection
+from itertools import chain
+
 from cacheproxy.core.model import Census, Entry
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.removal import Felled, Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.ports import Kept, Page, Stocked
 from cacheproxy.stores import pages
@@ -40,16 +43,38 @@ class Tiered:
         self._reading.pop(entry.key, None)
         self._front.keep(entry)
         kept = await self._back.put(entry, epoch)
-        return Kept.YES if self._front.peek(entry.key) is entry else kept
+        if self._front.peek(entry.key) is not entry:
+            return kept
+        if kept is Kept.OUTRUN:
+            self._front.drop(entry.key)
+            return kept
+        return Kept.YES
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:
+        """What is in both counts once."""
+        front = self._front.meant(selector, now)
+        if front is None:
+            return None
+        return await self._back.count(selector, now, [*also, *chain.from_iterable(front)])
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:
+        front = self._front.meant(felled.selector, felled.now)
+        keys = [*also, *chain.from_iterable(front or ())]
+        self._front.strike(felled)
+        count = await self._back.fell(felled, keys)
+        return None if front is None else count
+
+    async def remove(self, felled: Felled) -> set[bytes]:
         try:
-            meant = await self._back.remove(selector, removal, now)
+            meant = await self._back.remove(felled)
         finally:
             # What is being read from the slower store may be from before; it must not be kept in front.
             self._reading.clear()
-            front = await self._front.remove(selector, removal, now)
+            front = await self._front.remove(felled)
         return meant | front
+
+    async def settle(self, felled: Felled) -> None:
+        await self._back.settle(felled)
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
         """Both list by key: one list of the two, as far as both have come."""

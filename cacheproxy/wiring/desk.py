@@ -13,8 +13,9 @@ from cacheproxy.http.audit import Audit
 from cacheproxy.http.tokens import File, Given, Source, Tokens
 from cacheproxy.schema import Settings
 from cacheproxy.stores.lines import Lines
-from cacheproxy.wiring import terms
+from cacheproxy.wiring import parcels, terms
 from cacheproxy.wiring.house import House
+from cacheproxy.wiring.jobs import errands, replays
 
 
 def desk(house: House, config: dict[str, Any], drain: Callable[[], None]) -> Desk:
@@ -29,7 +30,9 @@ def desk(house: House, config: dict[str, Any], drain: Callable[[], None]) -> Des
     return Desk(
         book=house.telemetry, config=config, ready=lambda: not house.proxy.draining, drain=drain, purge=house.purge,
         knowledge=house.knowledge, feedback=house.feedback, families=house.engine.families,
-        catalogue=Catalogue(house.store, house.clock), lookup=_lookup(house), clock=house.clock,
+        catalogue=Catalogue(_shelf(house), house.clock), lookup=_lookup(house), clock=house.clock,
+        jobs=house.jobs, errands=errands(house), replay=replays(house),
+        export=parcels.export(house), intake=parcels.intake(house), answer_bytes=house.settings.limits.answer_bytes,
         tokens=tokens(house.settings), audit=Audit(lines.write if lines is not None else None),
         texts=told.show_answers, body_bytes=house.settings.limits.body_bytes, close=close,
     )  # fmt: skip
@@ -47,9 +50,13 @@ def tokens(settings: Settings) -> Tokens:
     return Tokens(sources("token"), sources("read_token"))
 
 
+def _shelf(house: House) -> Shelf:
+    return Shelf(house.store, house.storage.removals, house.storage.epochs, house.clock)
+
+
 def _lookup(house: House) -> Lookup:
-    storage, engine = house.storage, house.engine
-    shelf = Shelf(house.store, storage.removals, storage.epochs, house.clock)
+    engine = house.engine
+    shelf = _shelf(house)
     neighbours = None
     if house.meaning is not None and engine.semantic is not None:
         neighbours = Neighbours(

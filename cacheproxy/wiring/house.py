@@ -2,6 +2,7 @@
 
 import time
 
+from cacheproxy.engine.abroad import Abroad
 from cacheproxy.engine.gate import Gate
 from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
@@ -16,6 +17,7 @@ from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
 from cacheproxy.wiring.embedding import is_wanted
+from cacheproxy.wiring.jobs import jobs
 from cacheproxy.wiring.meaning import Layer
 from cacheproxy.wiring.sources import Sources
 from cacheproxy.wiring.storage import open_storage
@@ -42,6 +44,7 @@ class House:
         self.clock: Clock = SystemClock()
         limits = settings.limits
         self.storage = open_storage(settings, self.clock, self.telemetry, self._rekey)
+        self.secret = self.storage.secret
         self.store, removals, epochs = self.storage.store, self.storage.removals, self.storage.epochs
         self.layer = self._layer(embedder)
         self.meaning = self.layer.meaning if self.layer is not None else None
@@ -74,13 +77,18 @@ class House:
             realm=realm(settings, upstreams), meaning=self.meaning,
             knowledge=self.knowledge, feedback=self.feedback, trust=self.trust,
         )  # fmt: skip
+        if self.storage.shared is not None:
+            window = settings.flight.resume_window
+            self.engine.flights.abroad = Abroad(self.storage.shared.recordings, self.telemetry, window)
         tunnel = Tunnel(self.backends, self.engine.voice)
+        self.jobs = jobs(settings, self.clock)
         self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
         self._publish()
 
     async def meet(self) -> None:
         """Make the first contact with what is shared, and load what takes time to load. Before anything is asked."""
         survey = await self.storage.shared.meet() if self.storage.shared is not None else None
+        await self.purge.resume()
         self.sources.start()
         if self.layer is not None:
             if survey is not None:
@@ -92,6 +100,7 @@ class House:
     async def sweep(self) -> None:
         """Free what expired."""
         await self.store.sweep(self.clock.now())
+        await self.purge.resume()
         if self.layer is not None:
             await self.layer.sweep(self.clock.now())
 
@@ -104,6 +113,7 @@ class House:
             await self.trust.close()
         await self.feedback.close()
         await self.knowledge.close()
+        await self.purge.close()
         await self.store.close()
         if self.storage.shared is not None:
             await self.storage.shared.close()
@@ -114,6 +124,7 @@ class House:
         return Layer(self.settings, embedder, self.storage.shared, self.telemetry)
 
     def _rekey(self, secret: bytes) -> None:
+        self.secret = secret
         self.engine.rekey(secret)
         self.feedback.rekey(secret)
         if self.trust is not None:
@@ -125,7 +136,10 @@ class House:
         gauge("store_bytes", "Bytes of answers stored.", lambda: store.census().bytes)
         gauge("requests_running", "Requests being answered now.", lambda: self.proxy.running)
         gauge("recording_bytes", "Bytes held by answers being recorded.", lambda: inside.budget.held)
+        gauge("flights", "Answers being fetched now.", lambda: inside.flights.running)
+        gauge("flight_readers", "Callers who are being given a running answer.", lambda: inside.flights.waiting)
         gauge("refreshes_running", "Answers being fetched anew now.", lambda: inside.refresher.running)
+        gauge("jobs_running", "Jobs of the admin API that have not ended.", lambda: self.jobs.running)
         gauge("draining", "1 while shutting down.", lambda: int(self.proxy.draining))
         self.telemetry.section("savings", inside.savings.summary)
         self.telemetry.section("prefix", inside.families.summary)

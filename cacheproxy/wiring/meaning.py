@@ -16,7 +16,7 @@ from cacheproxy.engine.guard import GuardedEmbedder, GuardedIndex
 from cacheproxy.engine.semantic import Meaning
 from cacheproxy.errors import Trouble, place_of
 from cacheproxy.meaning.worker import Worker
-from cacheproxy.ports import Embedder, VectorIndex
+from cacheproxy.ports import Embedder, Questions
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import embedding
@@ -115,7 +115,7 @@ class Layer:
         if self.builder is not None:
             self.builder.go_on()
 
-    def _index(self, embedder: Embedder) -> VectorIndex:
+    def _index(self, embedder: Embedder) -> Questions:
         shared = self._shared
         alone = shared is not None
         if shared is not None and not self._searches:
@@ -136,7 +136,7 @@ class Layer:
         self.builder = Builder(index, embedder)
         return index
 
-    def _own(self, embedder: Embedder) -> VectorIndex:
+    def _own(self, embedder: Embedder) -> Questions:
         """The index in this process; with a directory for data it is kept over a restart."""
         dim, most = embedder.identity.dim, self._settings.semantic.index_rows
         if self._settings.store.data_dir == "none":

@@ -43,7 +43,10 @@ class Running:
         limits = settings.limits
         deadlines = Deadlines(limits.header_timeout, limits.body_timeout, limits.write_timeout)
         self._server = listen.server(house.proxy, limits.keepalive_timeout, deadlines, house.telemetry)
-        self._admin = web.AppRunner(admin.application(desk(house, redacted(settings), self._stop.set)), access_log=None)
+        self._admin = web.AppRunner(
+            admin.application(desk(house, redacted(settings), self._stop.set)), access_log=None,
+            max_line_size=listen.MAX_LINE,
+        )  # fmt: skip
         await self._admin.setup()
         front = await listen.bind(self._server, settings.listen.host, settings.listen.port, "proxy")
         self._listeners.append(front)
@@ -80,6 +83,7 @@ class Running:
         await self._stop.wait()
         house, drain = self._house, self._settings.drain
         house.proxy.draining = True
+        await house.jobs.drain()
         log.info("draining: new requests for %g s more, running ones for %g s after", self._grace, drain.timeout)
         await self._pause(self._grace)
         house.proxy.refusing = True
@@ -102,10 +106,12 @@ class Running:
         """End now: cut what runs, write out what is kept, let go of everything."""
         if self._sweeper is not None:
             self._sweeper.cancel()
+        await self._house.jobs.drain()
         for listener in self._listeners:
             listener.close()
         await self._server.shutdown(0.1)
         await self._admin.cleanup()
+        await self._house.engine.flights.close(1.0)
         await self._house.engine.fill.close(1.0)
         await self._house.backends.close()
         await self._house.close()

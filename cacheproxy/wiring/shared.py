@@ -10,6 +10,7 @@ from cacheproxy.core import redis_url
 from cacheproxy.core.removal import Removals
 from cacheproxy.engine.breaker import Breaker
 from cacheproxy.engine.guard import GuardedEpochs, GuardedStore
+from cacheproxy.engine.recordings import GuardedRecordings
 from cacheproxy.engine.witnesses import Witnesses
 from cacheproxy.errors import ConfigurationError, Trouble, place_of
 from cacheproxy.ports import Clock, Quarantine, Registry, Stocked
@@ -23,6 +24,7 @@ from cacheproxy.stores.redis_events import RedisEvents
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
+from cacheproxy.stores.redis_recordings import RedisRecordings
 from cacheproxy.stores.redis_registry import RedisRegistry
 from cacheproxy.stores.redis_survey import Survey, remarks
 from cacheproxy.stores.redis_witnesses import RedisWitnesses
@@ -57,7 +59,10 @@ class Shared:
         store = RedisStore(calls, keys, epochs, removals, clock, width=width)
         guarded = GuardedStore(store, PART, told.timeout, telemetry)
         self.epochs = GuardedEpochs(epochs, PART, told.timeout, telemetry)
-        for breaker in (guarded.reads, guarded.writes, self.epochs.breaker):
+        flight = settings.flight
+        recordings = RedisRecordings(calls, keys, epochs, clock, lease=flight.lease, most=flight.bytes)
+        self.recordings = GuardedRecordings(recordings, PART, told.timeout, telemetry)
+        for breaker in (guarded.reads, guarded.writes, self.epochs.breaker, self.recordings.breaker):
             telemetry.left_alone(breaker.name, partial(_is_left_alone, breaker))
         self.store: Stocked = guarded
         self._listener: Listener | None = None
@@ -89,6 +94,7 @@ class Shared:
         """Let go of Redis, once the store is closed."""
         if self._listener is not None:
             await self._listener.close()
+        await self.recordings.close()
         await self.epochs.close()
         await self.link.close()
 

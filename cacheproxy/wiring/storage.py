@@ -57,8 +57,11 @@ def open_storage(settings: Settings, clock: Clock, telemetry: Telemetry, agreed:
         proposed = secrets.token_bytes(key.SECRET_BYTES)
         shared = Shared(settings, removals, clock, telemetry, b"" if given else proposed, agreed)
         return Storage(shared.store, removals, shared.epochs, given or proposed, shared.registry, shared)
-    store, own = _embedded(settings, telemetry)
-    return Storage(store, removals, Alone(removals), given or own, _registry(settings))
+    store, own, disk = _embedded(settings, telemetry)
+    if disk is not None:
+        removals.resume(*disk.record)
+    epochs = Alone(removals, disk.past if disk is not None else None, clock.now())
+    return Storage(store, removals, epochs, given or own, _registry(settings))
 
 
 def _registry(settings: Settings) -> Registry:
@@ -85,21 +88,21 @@ def given_secret(settings: Settings) -> bytes | None:
     return hashlib.blake2b(text, digest_size=key.SECRET_BYTES, person=b"secret file").digest()
 
 
-def _embedded(settings: Settings, telemetry: Telemetry) -> tuple[Stocked, bytes]:
-    """The embedded store, and the secret of its directory."""
+def _embedded(settings: Settings, telemetry: Telemetry) -> tuple[Stocked, bytes, Sqlite | None]:
+    """The embedded store, the secret of its directory, and its file, if it has one."""
     memory = Memory(settings.store.memory_bytes)
     disk: Sqlite | None = None
     telemetry.gauge("store_dropped", "Answers put and not written to the disk.", lambda: disk.dropped if disk else 0)
     if settings.store.data_dir == "none":
-        return memory, secrets.token_bytes(key.SECRET_BYTES)
+        return memory, secrets.token_bytes(key.SECRET_BYTES), None
     directory = Path(settings.store.data_dir)
     try:
         disk = Sqlite(directory / CACHE_FILE, settings.store.disk_bytes)
         secret = _secret(directory / SECRET_FILE)
     except (Trouble, OSError) as error:
         log.warning("answers are kept in memory only: %s", error)
-        return memory, secrets.token_bytes(key.SECRET_BYTES)
-    return Tiered(memory, GuardedStore(disk, "cache file", settings.store.deadline, telemetry)), secret
+        return memory, secrets.token_bytes(key.SECRET_BYTES), None
+    return Tiered(memory, GuardedStore(disk, "cache file", settings.store.deadline, telemetry)), secret, disk
 
 
 def _secret(path: Path) -> bytes:

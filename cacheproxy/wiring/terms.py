@@ -2,11 +2,13 @@
 
 from cacheproxy.core import canonical, key, prefix, rules
 from cacheproxy.core.expressions import compiled
+from cacheproxy.core.extraction import Place
 from cacheproxy.core.freshness import Allowance
 from cacheproxy.core.likeness import Guard
 from cacheproxy.core.rules import Match, Rule, Settled
 from cacheproxy.core.texts import Pattern
 from cacheproxy.engine.binder import Terms
+from cacheproxy.engine.flight import Terms as Flying
 from cacheproxy.engine.hints import Hints
 from cacheproxy.engine.keeper import Keeping
 from cacheproxy.engine.pace import Pace
@@ -14,6 +16,7 @@ from cacheproxy.engine.pipeline import Lasting
 from cacheproxy.engine.savings import Price
 from cacheproxy.engine.semantic import Matching
 from cacheproxy.schema import Settings
+from cacheproxy.schema.knowledge import ExtractSettings
 from cacheproxy.schema.prefix import PrefixRowSettings
 from cacheproxy.schema.rules import RuleSettings
 
@@ -36,7 +39,19 @@ def terms(settings: Settings, realm: bytes) -> Terms:
         variants=exact.variants,
         body_bytes=settings.limits.body_bytes,
         prefix_rules=prefix_rules(settings) if settings.prefix.mode else None,
+        extract=_places(settings.kb.extract),
+        extract_bytes=settings.kb.extract_bytes,
     )
+
+
+def _places(rows: tuple[ExtractSettings, ...]) -> tuple[Place, ...]:
+    """Where names are looked for."""
+    found = []
+    for row in rows:
+        regex = None if row.pattern is None else compiled(row.pattern)
+        if not isinstance(regex, str):  # what is no expression was refused when it was read
+            found.append(Place(row.into, canonical.pointer(row.pointer or "") or (), regex))
+    return tuple(found)
 
 
 def prefix_rules(settings: Settings) -> prefix.Rules:
@@ -67,6 +82,7 @@ def _rule(row: RuleSettings) -> Rule:
             keywords=told.keywords, verifier=told.verifier,
             priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
             variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
+            extract=_places(told.extract),
         ),
     )  # fmt: skip
 
@@ -101,6 +117,12 @@ def keeping(settings: Settings) -> Keeping:
         exact.ttl, exact.max_ttl, exact.models_ttl, exact.negative_ttl, longest, exact.honour_max_age,
         settings.limits.answer_bytes,
     )  # fmt: skip
+
+
+def flights(settings: Settings) -> Flying:
+    """What holds for running answers."""
+    told = settings.flight
+    return Flying(told.mode == "on", told.abandon == "finish", told.bytes, told.resume_window)
 
 
 def lasting(settings: Settings) -> Lasting:

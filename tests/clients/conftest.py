@@ -14,6 +14,7 @@ from tests.parts import clients, place
 SCRIPTS = Path(__file__).parent / "scripts"
 PART = {
     "openai_sync.py": "openai",
+    "openai_final.py": "openai",
     "openai_async.py": "openai",
     "openai_errors.py": "openai",
     "openai_many.py": "openai",

@@ -2,10 +2,11 @@
 clock cannot be moved."""
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 
 from cacheproxy.core.model import Entry
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.removal import Felled, Selector
 from cacheproxy.ports import Kept, Page
 from cacheproxy.stores.redis import RedisStore
 from cacheproxy.stores.redis_keys import Keys
@@ -44,8 +45,17 @@ class Shared:
                 break
         return kept
 
-    async def remove(self, selector: Selector, removal: Removal, now: float) -> set[bytes]:
-        return await self.store.remove(selector, removal, now + self._zero)
+    async def count(self, selector: Selector, now: float, also: Collection[bytes] = ()) -> int | None:
+        return await self.store.count(selector, now + self._zero, also)
+
+    async def fell(self, felled: Felled, also: Collection[bytes] = ()) -> int | None:
+        return await self.store.fell(felled._replace(now=felled.now + self._zero), also)
+
+    async def remove(self, felled: Felled) -> set[bytes]:
+        return await self.store.remove(felled._replace(now=felled.now + self._zero))
+
+    async def settle(self, felled: Felled) -> None:
+        await self.store.settle(felled)
 
     async def browse(self, selector: Selector, now: float, cursor: str, most: int, *, whole: bool = False) -> Page:
         page = await self.store.browse(selector, now + self._zero, cursor, most, whole=whole)

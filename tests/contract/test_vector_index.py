@@ -432,3 +432,38 @@ async def test_closing_twice_is_harmless(index_make):
     await index.add(row(1))
     await index.close()
     await index.close()
+
+
+# What is there
+
+
+async def test_what_is_kept_is_told_by_key(index):
+    """As it was added: for an export, and for an embedder that comes later."""
+    texts = {1: "a question", 2: "", 3: "caf\u00e9 \u5bc6\u7801 \U0001f642", 4: "lone \ud800"}
+    for number, text in texts.items():
+        await index.add(Row(key_of(number), P, line(3, 4), text, LATER + number))
+    found = await index.known([key_of(number) for number in (*texts, 9)])
+    assert {key: (row.key, row.partition, row.text) for key, row in found.items()} == {
+        key_of(number): (key_of(number), P, text) for number, text in texts.items()
+    }
+    for number in texts:
+        assert found[key_of(number)].vector == pytest.approx(line(0.6, 0.8), abs=1e-6)
+        assert found[key_of(number)].expires_at == pytest.approx(LATER + number, abs=0.01)
+
+
+async def test_what_is_not_there_is_not_told(index):
+    assert await index.known([]) == {}
+    assert await index.known([key_of(1)]) == {}
+    await index.add(row(1))
+    await index.add(row(1, line(0, 1), text="another"))
+    (found,) = (await index.known([key_of(1)])).values()
+    assert (found.text, found.vector[1]) == ("another", 1)
+    await index.remove([key_of(1)])
+    assert await index.known([key_of(1)]) == {}
+
+
+async def test_very_many_are_told_at_once(index):
+    for number in range(60):
+        await index.add(row(number))
+    wanted = [key_of(number) for number in range(1200)]
+    assert list(await index.known(wanted)) == wanted[:60]

@@ -4,13 +4,29 @@ import time
 from dataclasses import replace
 from math import inf
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cacheproxy.core.controls import MAX_NAME_BYTES, NONE, BadControl, Controls, read, understands
+from cacheproxy.core.controls import (
+    MAX_NAME_BYTES,
+    MOST_LABELS,
+    NONE,
+    BadControl,
+    Controls,
+    bases,
+    decoded,
+    joined,
+    labels,
+    read,
+    spoken,
+    understands,
+)  # fmt: skip
+from cacheproxy.core.knowledge import stated
 from tests.core import shapes
+from tests.examples import tries
 
 
 def lines(*pairs: tuple[str, str]) -> tuple[tuple[bytes, bytes], ...]:
@@ -190,6 +206,46 @@ def test_namespaces_of_header_and_body_nest():
 def test_knowledge_bases_have_one_text(values, knowledge):
     """Order and repetition do not matter; a comma inside a name is not one between names."""
     assert read(lines(*(("X-Cache-KB", v) for v in values))) == Controls(knowledge=knowledge)
+
+
+NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+
+
+@tries(200)
+@given(st.lists(NAME, max_size=8), st.lists(NAME, max_size=3))
+def test_a_name_may_be_any_text(names, more):
+    """Percent-encoded where it has to be, and back: none becomes another, in a request's head, a backend's, or a rule."""
+    written = ", ".join(quote(name, safe="") for name in names)
+    told = read(lines(("X-Cache-Tags", written), ("X-Cache-KB", written)))
+    assert set(told.tags) == set(names) == set(labels(written.encode()))
+    assert {spoken(base) for base in bases(written.encode())} == {(name, name) for name in names}
+    canonical = told.knowledge.split(",") if told.knowledge else []
+    assert {spoken(base)[0] for base in canonical} == set(names)
+    both = joined(told.knowledge, tuple(name for name in more if "@" not in name))
+    assert set(decoded(both)) == {*names, *(name for name in more if "@" not in name)}
+
+
+@tries(100)
+@given(NAME, NAME)
+def test_a_version_may_be_any_text(name, version):
+    (base,) = bases(f"{quote(name, safe='')}@{quote(version, safe='')}".encode())
+    assert spoken(base) == (name, f"{name}@{version}")
+    assert stated([base]) == {name: version}
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (b"", 0), (b" , ,", 0), (b"a,b", 2), (b"a,a", 1), (b",".join(b"%d" % n for n in range(MOST_LABELS)), MOST_LABELS),
+        (b",".join(b"%d" % n for n in range(MOST_LABELS + 1)), None), (b"x" * MAX_NAME_BYTES, 1),
+        (b"x" * (MAX_NAME_BYTES + 1), None), (b"a," + b"x" * (MAX_NAME_BYTES + 1), None), (b"%C3,%A9", None),
+        (b"caf\xe9", None), (b",".join([b"x" * 16_000] * 4 + [b"y" * 1600]), None), (b"%41" * MAX_NAME_BYTES, 1),
+    ],
+)  # fmt: skip
+def test_a_backends_names_are_all_read_or_it_is_said(value, count):
+    found = labels(value)
+    assert (None if found is None else len(found)) == count
+    assert (bases(value) is None) is (count is None)
 
 
 @pytest.mark.parametrize(

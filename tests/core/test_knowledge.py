@@ -41,7 +41,8 @@ def test_an_event_of_another_type_means_nothing_here():
         ({"subject": None}, "subject"),
         ({"subject": ""}, "name"),
         ({"subject": "\ud800"}, "name"),
-        ({"subject": "x" * 1025}, "name"),
+        ({"subject": "x" * 16_385}, "name"),
+        ({"id": "x" * 1025}, "id"),
         ({"data": None}, "data"),
         ({"data": ["v2"]}, "data"),
         ({"data": {}}, "version"),
@@ -94,7 +95,7 @@ def test_what_follows(known, told, course):
 
 def test_what_is_known_after_it():
     after = knowledge.after(KNOWN, Publication("handbook", "v3", None, None, ("/index", "8")), 5.0)
-    assert after == Known("v3", 2, 5.0, (("/index", "7"), ("/index", "8")), settled=False)
+    assert after == Known("v3", 2, 5.0, (("/index", "7"), ("/index", "8")), settled=False, whole=2)
     many = Known("v", 1, 0.0, tuple(("s", str(n)) for n in range(knowledge.EVENTS)))
     assert knowledge.after(many, V2, 0.0).events[-2:] == (("s", str(knowledge.EVENTS - 1)), ("/index", "7"))
     assert len(knowledge.after(many, V2, 0.0).events) == knowledge.EVENTS
@@ -129,6 +130,45 @@ def test_after_a_version_that_was_left_off_half_way_all_answers_are_wrong(settle
     assert knowledge.selector(V2, before).means(other, 0.0) is wrong
 
 
+SOME = frozenset({"faq-8"})
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "whole"),
+    [
+        (None, Publication("handbook", "v3", None, 3), 3),
+        (None, Publication("handbook", "v3", SOME, 3), None),
+        (None, Publication("handbook", "v3"), None),
+        (Known("v2", 2, 0.0, whole=1), Publication("handbook", "v3", SOME, 3), 1),
+        (Known("v2", 2, 0.0, whole=1), Publication("handbook", "v3", None, 3), 3),
+        (Known("v2", 2, 0.0, whole=1), Publication("handbook", "v3"), 2),
+        (Known("v2", 2, 0.0, whole=1, settled=False), Publication("handbook", "v3", SOME, 3), 3),
+    ],
+)
+def test_up_to_which_version_nothing_is_left(known, told, whole):
+    assert knowledge.after(known, told, 0.0).whole == whole
+
+
+@pytest.mark.parametrize(
+    ("known", "missing", "whole"),
+    [
+        (Known("v9", 9, 0.0, whole=9), False, 9),
+        (Known("v9", 9, 0.0, whole=5), False, 5),
+        (Known("v9", 9, 0.0, whole=4), True, 4),
+        (Known("v9", 9, 0.0), True, None),
+        (Known("v9", 9, 0.0, whole=9, settled=False), True, 9),
+    ],
+)
+def test_what_a_version_made_wrong_that_came_late(known, missing, whole):
+    """Of those that came first only the documents fell that they changed themselves."""
+    told = Publication("handbook", "v5", SOME, 5, ("/index", "5"))
+    assert knowledge.is_missing(known, told) is missing
+    then = knowledge.made_up(known, told)
+    assert (then.version, then.sequence, then.whole, then.settled) == ("v9", 9, whole, True)
+    assert knowledge.course(then, told) is Course.REPEATED
+    assert knowledge.made_up(known, replace(told, documents=None)).whole == 9
+
+
 def test_versions_that_are_stated():
     assert knowledge.stated(("a", "b@v1.2%20%7Bx%7D", "c%40d@2")) == {"b": "v1.2 {x}", "c@d": "2"}
 
@@ -137,7 +177,7 @@ def test_versions_that_are_stated():
     TEXT,
     st.builds(
         Known, TEXT, st.none() | st.integers(0, 2**53 - 1), st.floats(0, 2e9),
-        st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple), st.booleans(),
+        st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple), st.booleans(), st.none() | st.integers(0, 2**53 - 1),
     ),
 )  # fmt: skip
 @tries(100)
@@ -145,6 +185,11 @@ def test_what_is_read_is_what_was_written(name, known):
     line = registry.encode(name, known)
     assert b"\n" not in line
     assert registry.decode(line) == (name, known)
+
+
+def test_a_line_of_an_earlier_release_is_read():
+    line = registry.encode("n", replace(KNOWN, whole=2)).replace(b',"whole":2', b"")
+    assert registry.decode(line) == ("n", KNOWN)
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b"null", registry.encode("n", KNOWN)[:-1]])

@@ -28,6 +28,11 @@ MEANT = {
     "a namespace with a NUL in it": ({"namespace": "a\0b"}, {"namespace": "a\0\0b"}),
     "an id": ({"entry_ids": [key.entry_id(key_of(1))]}, {}),
     "an age": ({"older_than": 999}, {"stored_at": 1000.0}),
+    "a document that changed": ({"changed_documents": ["a", "b"]}, {"tags": ("doc:b", "doc:c")}),
+    "what names no document": ({"changed_documents": "a"}, {"tags": ("a", "x")}),
+    "a family of prompts": ({"prefix": ["0a1b", "0a1c"]}, {"prefix": "0a1b"}),
+    "whose it is": ({"scope": ["f" * 32, "01" * 16]}, {"owner": b"\1" * 16}),
+    "with which credential": ({"scope": "02" * 16}, {"credential": b"\2" * 16}),
     "two things": ({"model": "m", "tags": "faq"}, {"tags": ("faq",)}),
     "any text": ({"tags": "a, b@c%\n☃"}, {"tags": ("a, b@c%\n☃",)}),
 }
@@ -43,6 +48,11 @@ NOT_MEANT = {
     "another namespace": ({"namespace": ""}, {}),
     "another id": ({"entry_ids": key.entry_id(key_of(2))}, {}),
     "as old as that": ({"older_than": 1000}, {"stored_at": 1000.0}),
+    "other documents": ({"changed_documents": "a"}, {"tags": ("doc:b", "a", "doc:aa")}),
+    "another family": ({"prefix": "0a1b"}, {"prefix": "0a1b2"}),
+    "of no family": ({"prefix": "0a1b"}, {}),
+    "somebody else's": ({"scope": "01" * 16}, {"owner": b"\2" * 16}),
+    "whose, and another model": ({"scope": "01" * 16, "model": "n"}, {"owner": b"\1" * 16}),
     "one of two things": ({"model": "m", "tags": "faq"}, {"tags": ("x",)}),
 }
 
@@ -87,7 +97,12 @@ WRONG = [
     ({"selector": {"everything": True}}, "selector.everything"),
     ({"selector": {"model": "m"}, "mode": "gentle"}, "mode"), ({"selector": {"model": "m"}, "mode": None}, "mode"),
     ({"selector": {"model": "m"}, "mode": []}, "mode"), ({"selector": {"model": "m"}, "dry_run": 1}, "dry_run"),
-    ({"selector": {"model": "m"}, "dryrun": True}, "dryrun"),
+    ({"selector": {"model": "m"}, "dryrun": True}, "dryrun"), ({"selector": {"model": "m"}, "wait": 1}, "wait"),
+    ({"selector": {"model": "m"}, "wait": "yes"}, "wait"), ({"selector": {"prefix": ""}}, "selector.prefix"),
+    ({"selector": {"prefix": [None]}}, "selector.prefix"), ({"selector": {"scope": "0" * 31}}, "selector.scope"),
+    ({"selector": {"scope": "A" * 32}}, "selector.scope"), ({"selector": {"scope": []}}, "selector.scope"),
+    ({"selector": {"scope": ["0" * 32, "x" * 32]}}, "selector.scope"),
+    ({"selector": {"changed_documents": [""]}}, "selector.changed_documents"),
 ]  # fmt: skip
 
 
@@ -98,6 +113,15 @@ def test_an_order_that_is_none_says_where(document, name):
     assert isinstance(bad, BadOrder)
     assert bad.name == name
     assert bad.expected
+
+
+@pytest.mark.parametrize(
+    ("given", "wait"), [({}, None), ({"wait": None}, None), ({"wait": True}, True), ({"wait": False}, False)]
+)
+def test_whether_to_wait_is_left_open_told_or_denied(given, wait):
+    order = read({"selector": {"prefix": "0a1b"}, **given})
+    assert isinstance(order, Order)
+    assert order.wait is wait
 
 
 def test_what_is_on_its_way_does_not_stand_after_a_removal_that_means_it():

@@ -1,5 +1,6 @@
 """A folder's version says what its files say, and nothing else."""
 
+from cacheproxy.core.controls import MAX_NAME_BYTES
 from cacheproxy.core.knowledge import MOST_DOCUMENTS
 from cacheproxy.core.snapshot import NOTHING, Print, Snapshot
 
@@ -35,8 +36,9 @@ def test_what_is_too_much_to_name_is_not_named():
     many = found(**{f"f{n}": b"" for n in range(MOST_DOCUMENTS)})
     assert len(many.changed(NOTHING)) == MOST_DOCUMENTS
     assert found(**many_and_one(many)).changed(NOTHING) is None
-    assert Snapshot({"é" * 513: Print((), b"")}).changed(NOTHING) is None
-    assert Snapshot({"é" * 512: Print((), b"")}).changed(NOTHING) == {"é" * 512}
+    assert Snapshot({"é" * (MAX_NAME_BYTES // 2 + 1): Print((), b"")}).changed(NOTHING) is None
+    longest = "é" * (MAX_NAME_BYTES // 2)
+    assert Snapshot({longest: Print((), b"")}).changed(NOTHING) == {longest}
 
 
 def many_and_one(many: Snapshot) -> dict[str, bytes]:

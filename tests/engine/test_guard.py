@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cacheproxy.core.model import Census, Entry, Identity, Unfit
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.removal import Felled, Removal, Selector
 from cacheproxy.engine import breaker
 from cacheproxy.engine.breaker import FAILURES
 from cacheproxy.engine.guard import MOST_EMBEDDED, GuardedEmbedder, GuardedEpochs, GuardedIndex, GuardedStore
@@ -284,7 +284,7 @@ async def test_removal_is_not_forgiven(guarded, inner, monkeypatch):
 
     monkeypatch.setattr(inner, "remove", remove)
     with pytest.raises(Trouble, match="gone"):
-        await guarded.remove(Selector(everything=True), Removal.HARD, 1.0)
+        await guarded.remove(Felled(1, Selector(everything=True), Removal.HARD, 1.0))
 
 
 async def test_trouble_of_a_sweep_is_forgiven(guarded, inner):

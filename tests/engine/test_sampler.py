@@ -60,10 +60,10 @@ class Rig:
         self.running = 1
         self.looked = 0
         self.promotion: Promotion | None = None
-        exchange = proxy.house.engine.pipeline._exchange
+        producer = proxy.house.engine.flights._producer
         self.asker = Asker(
-            sender=exchange._sender, keeper=exchange._keeper, authority=exchange._authority,
-            ledger=exchange._ledger, clock=proxy.house.clock,
+            sender=producer._sender, keeper=producer._keeper, authority=producer._authority,
+            ledger=producer._ledger, clock=proxy.house.clock,
         )  # fmt: skip
 
     def look(self) -> int:

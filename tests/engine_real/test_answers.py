@@ -2,9 +2,12 @@
 
 import pytest
 
+from tests import rig
 from tests.engine_real.asking import (
     BODIES,
+    COMPLETIONS,
     FORMS,
+    STREAM_WITH_USAGE,
     finishes,
     is_stream,
     name_of,
@@ -85,6 +88,21 @@ async def test_who_did_not_ask_for_usage_sees_the_stream_as_the_engine_sends_it_
     assert all(d["choices"] for d in one.documents), "clients index choices[0]"
     said = [[c for d in a.documents for c in d["choices"] if c.get("finish_reason") or _says(c)] for a in (truth, one)]
     assert said[0] == said[1]
+
+
+WEIGHED = {rig.CHAT: ({"logprobs": True, "top_logprobs": 2}, "MISS"), COMPLETIONS: ({"logprobs": 2}, "HIT")}
+
+
+@pytest.mark.parametrize("path", WEIGHED, ids=name_of)
+async def test_probabilities_recorded_in_a_stream_are_those_of_the_document(client, direct, path):
+    """B21: the engine's chat stream does not weigh the token that ends it, its document does; so it is asked again."""
+    weighed, expected = WEIGHED[path]
+    body = {**BODIES[path], **weighed}
+    truth = await direct.send(body, path=path, key=None)
+    assert (await client.send({**body, **STREAM_WITH_USAGE}, path=path, key=None)).cache == "MISS"
+    answer = await client.send(body, path=path, key=None, Accept_Encoding="identity")
+    assert answer.json["choices"] == truth.json["choices"]
+    assert (answer.cache, usages(answer)) == (expected, usages(truth))
 
 
 def _says(choice: dict) -> str | None:

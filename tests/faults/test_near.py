@@ -24,8 +24,9 @@ async def near(sharing, redis):
 
 async def test_a_copy_is_served_without_a_word_to_redis(sharing, redis, relay_to):
     relay = relay_to(redis.address)
-    _, [client] = await sharing(relay.url, 1, redis__near__max_age="1h")
+    [proxy], [client] = await sharing(relay.url, 1, redis__near__max_age="1h")
     await ask(client, "hello")
+    await until(lambda: not proxy.house.engine.flights.running, what="the end of the running answer")
     before = relay.commands.copy()
     for _ in range(5):
         assert (await ask(client, "hello")).cache == "HIT"

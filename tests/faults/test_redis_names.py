@@ -40,7 +40,14 @@ async def test_every_scope_is_hit_and_no_other(sharing, redis, telling):
     assert telling.calls == len(cases)
     keys = redis.cli("KEYS", "*")
     assert len([key for key in keys if b":e:" in key]) == len(cases)
-    assert {bool(re.fullmatch(rb"cacheproxy:\{0\}:(e:[0-9a-f]{32}|head|log|secret)", key)) for key in keys} == {True}
+    assert {
+        bool(
+            re.fullmatch(
+                rb"cacheproxy:\{0\}:(e:[0-9a-f]{32}|f:[0-9a-f]{32}(:[0-9a-f:a-z]+)?|head|log|open|secret)", key
+            )
+        )
+        for key in keys
+    } == {True}
 
 
 async def test_a_purge_by_such_a_name_means_that_name(sharing, redis, session):

@@ -85,9 +85,10 @@ async def test_a_server_that_takes_few_clients(sharing, own_redis, relay_to, ses
 
 
 async def test_one_round_trip_a_lookup_and_no_command_that_looks_at_everything(sharing, relay, redis):
-    _, [client] = await sharing(relay.url, 1)
+    [proxy], [client] = await sharing(relay.url, 1)
     await burst([client], KNOWN, width=1)
     await ask(client, KNOWN[0])
+    await until(lambda: not proxy.house.engine.flights.running, what="the end of the running answers")
     with redis.monitor() as monitor:
         relay.commands.clear()
         before = relay.round_trips
@@ -97,7 +98,9 @@ async def test_one_round_trip_a_lookup_and_no_command_that_looks_at_everything(s
         assert dict(relay.commands) == {"MGET": len(KNOWN)}
         before = relay.round_trips
         assert (await ask(client, "a new one")).cache == "MISS"
-        assert relay.round_trips - before == 2
+        await until(lambda: not proxy.house.engine.flights.running, what="the end of the running answer")
+        # A lookup, the claim, the keeping; and what the others are told while it runs, none of it waited for.
+        assert 3 <= relay.round_trips - before <= 6
         await burst([client], mixed(200, "new"))
         assert not set(monitor.names) & set(FORBIDDEN)
         said = {heard.name for heard in monitor.heard() if heard.source != "lua"}

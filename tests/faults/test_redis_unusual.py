@@ -81,7 +81,7 @@ async def test_a_full_redis_that_evicts_nothing_is_read_on(sharing, own_redis, s
         assert (await long_answer(client, f"new {number}")).cache == "MISS"
         assert (await long_answer(client, "kept")).cache == "HIT"
     counted = await troubles(session, proxy)
-    assert counted == {"redis (write)": counted["redis (write)"]}
+    assert counted.keys() <= {"redis (write)", "redis (recordings)"}
     assert set(counted["redis (write)"]) == {"oom"}
     _, [late] = await sharing(server.url, 1)
     backend.script = Long()  # `sharing` has set another

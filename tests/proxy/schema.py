@@ -11,11 +11,13 @@ KINDS = {
 }  # fmt: skip
 UNDERSTOOD = {
     "type", "properties", "required", "additionalProperties", "items", "minItems", "enum", "const", "anyOf", "oneOf",
-    "$ref", "minimum", "maximum", "minLength", "maxLength", "pattern", "minProperties", "not",
+    "$ref", "minimum", "maximum", "minLength", "maxLength", "pattern", "minProperties", "maxProperties", "propertyNames",
+    "not",
 }  # fmt: skip
 FITTING = {
     r"^1\.": ["1.0", "1.1"], "^/[!-~]*$": ["/v1/chat/completions", "/v1/embeddings", "/v1/files?x=y"],
-    "^([0-9a-f]{64}|[^/]*/[0-9]{1,20})?$": ["", "0" * 64, "f" * 64, "/5"],
+    "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$": ["a", "X-Cache-KB", "Authorization"],
+    "^([0-9a-f]{64})?$": ["", "0" * 64, "f" * 64],
 }  # fmt: skip
 """Texts by the pattern that they match."""
 SAID = {"description", "examples", "default"}
@@ -77,7 +79,11 @@ class Schemas:
         more = schema.get("additionalProperties", True)
         if len(value) < schema.get("minProperties", 0) or (more is False and value.keys() - members.keys()):
             return f"{at}: members"
+        if len(value) > schema.get("maxProperties", len(value)):
+            return f"{at}: too many"
         for name, one in value.items():
+            if found := self.misfit(schema.get("propertyNames", {}), name, f"{at}/{name}"):
+                return found
             told = members.get(name, more if isinstance(more, dict) else {})
             if found := self.misfit(told, one, f"{at}/{name}"):
                 return found
@@ -102,7 +108,9 @@ class Schemas:
                 names = [dice.choice(list(members))]
             made = {name: self.made(members[name], dice, depth - 1) for name in names} if depth else {}
             if isinstance(more := schema.get("additionalProperties"), dict):
-                made |= {text(dice): self.made(more, dice, depth - 1) for _ in range(dice.randrange(3))}
+                names = schema.get("propertyNames")
+                more_names = [self.made(names, dice) if names else text(dice) for _ in range(dice.randrange(3))]
+                made |= {name: self.made(more, dice, depth - 1) for name in more_names}
             return made
         if kind == "array":
             length = dice.randrange(schema.get("minItems", 0), 4)

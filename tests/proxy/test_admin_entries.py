@@ -10,12 +10,15 @@ from cacheproxy.http import entries
 from tests.fakes.backend import chunk, completion, gives, streams
 from tests.proxy.doors import Caller
 from tests.proxy.test_embeddings import embed
+from tests.redis_fixtures import redis, redis_server  # noqa: F401
 from tests.rig import Client
 
 
-@pytest.fixture(params=["memory", "disk"])
+@pytest.fixture(params=["memory", "disk", pytest.param("redis", marks=pytest.mark.redis)])
 async def stored(request, start, tmp_path):
-    """A proxy with each of the embedded stores."""
+    """A proxy with each of the stores."""
+    if request.param == "redis":
+        return await start(redis__url=request.getfixturevalue("redis").url, redis__timeout="2s")
     return await start(store__data_dir="none" if request.param == "memory" else str(tmp_path / "data"))
 
 
@@ -57,7 +60,7 @@ async def test_a_row_says_all_but_the_answer(clock, start, session, backend):
     assert row == {
         "id": entry_id, "endpoint": "chat.completions", "model": "m", "namespace": "our\0s",
         "tags": row["tags"], "kb": ["a@b@v1", "other"], "stored_at": clock.time, "fresh_until": row["fresh_until"],
-        "expires_at": row["expires_at"], "state": "fresh", "bytes": row["bytes"], "took": row["took"],
+        "prefix": row["prefix"], "scope": row["scope"], "credential": row["scope"], "expires_at": row["expires_at"], "state": "fresh", "bytes": row["bytes"], "took": row["took"],
         "tokens": row["tokens"],
     }  # fmt: skip
     assert set(row["tags"]) == {"faq", "doc:7", "from-backend"}
@@ -84,6 +87,16 @@ async def test_those_that_are_meant(stored, asking, admin, backend, query, meant
         ids[(await asking.chat(seed=number, **asked)).get("x-cache-entry-id")] = str(number)
     for limit in ("", "limit=2&"):
         assert "".join(sorted(ids[row["id"]] for row in await listed(admin, limit + query))) == meant
+
+
+@pytest.mark.parametrize(
+    "words", ["strasse", "STRASSE", "Stra%C3%9Fe", "STRA%E1%BA%9EE", "%C3%89t%C3%A9+%C3%A9T%C3%89"]
+)
+@pytest.mark.parametrize("said", ["Straße, ÉTÉ", "STRASSE été", "strasse Été"])
+async def test_words_are_the_same_in_any_case(stored, asking, admin, backend, said, words):
+    backend.script = gives(completion(said))
+    await asking.chat()
+    assert len(await listed(admin, f"q={words}")) == 1
 
 
 BAD = [

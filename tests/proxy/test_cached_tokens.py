@@ -289,7 +289,8 @@ async def test_a_caller_that_leaves_at_the_terminal_event(client, proxy, backend
         async for line in answer.content:
             if b"[DONE]" in line:
                 break
-    await rig.until(lambda: len(proxy.house.engine.fill._tasks) == 1, what="the background reading")
+    flights = proxy.house.engine.flights
+    await rig.until(lambda: flights.running == 1 and not flights.waiting, what="the background reading")
     going.set()
     await is_quiet(proxy)
     assert sums(proxy) == (100, 60)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cacheproxy.core.model import Census
-from cacheproxy.engine.fill import Fill
+from cacheproxy.engine.flight import Flights
 from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.profile import Stages
 from cacheproxy.engine.record import Budget
@@ -19,6 +19,7 @@ from cacheproxy.wiring import engine
 from cacheproxy.wiring.house import SystemClock
 from tests.engine.fakes import alone
 from tests.fakes.backend import chunk, completion
+from tests.rig import until
 
 SECRET = b"s" * 32
 
@@ -124,7 +125,7 @@ def stream_pieces() -> tuple[tuple, list[bytes]]:
     return ((b"Content-Type", b"text/event-stream"),), pieces
 
 
-def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Fill, SlowStore]:
+def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Flights, SlowStore]:
     journal, clock, store = Telemetry(), SystemClock(), SlowStore(pause)
     backend = SlowBackend(pause, make)
 
@@ -142,7 +143,7 @@ def build(pause: Pause, make) -> tuple[Pipeline, SlowBackend, Budget, Fill, Slow
         secret=SECRET,
         realm=b"r",
     )
-    return inside.pipeline, backend, inside.budget, inside.fill, store
+    return inside.pipeline, backend, inside.budget, inside.flights, store
 
 
 async def serve(pipeline: Pipeline, call: Arrived) -> bytes:
@@ -176,13 +177,13 @@ async def test_cancelled_at_every_await(case):
     async def attempt(stop_at: int) -> int:
         pause = Pause()
         fields, parts = pieces()
-        pipeline, backend, budget, fill, store = build(pause, lambda: SlowReply(pause, fields, parts, cut=cut))
+        pipeline, backend, budget, flights, store = build(pause, lambda: SlowReply(pause, fields, parts, cut=cut))
         task = asyncio.create_task(serve(pipeline, Arrived(pause, body)))
         while pause.count < stop_at and not task.done():
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await fill.close(5)
+        await flights.close(5)
         assert all(reply.closed for reply in backend.replies), f"a reply left open at await {stop_at}"
         assert budget.held == 0, f"bytes held at await {stop_at}"
         census = store.census()
@@ -201,7 +202,7 @@ async def test_a_caller_that_leaves_at_the_terminal_event_leaves_the_answer(tmp_
     """The stream's [DONE] was delivered, its framing not yet: the rest is read in the background and kept."""
     pause = Pause()
     fields, parts = stream_pieces()
-    pipeline, backend, budget, fill, store = build(
+    pipeline, backend, budget, flights, store = build(
         pause, lambda: SlowReply(pause, fields, [*parts, b": bye\n\n"], cut=False)
     )
     served = await pipeline.answer(Arrived(pause, CASES["stream"][0]))
@@ -209,7 +210,7 @@ async def test_a_caller_that_leaves_at_the_terminal_event_leaves_the_answer(tmp_
         if b"[DONE]" in piece:
             break
     await served.close()
-    await fill.close(5)
+    await flights.close(5)
     assert store.census().entries == 1
     assert (backend.replies[0].closed, budget.held) == (1, 0)
 
@@ -220,7 +221,8 @@ async def test_an_answer_that_is_never_read_is_let_go(case):
     pause = Pause()
     body, pieces, _ = CASES[case]
     fields, parts = pieces()
-    pipeline, backend, budget, *_ = build(pause, lambda: SlowReply(pause, fields, parts, cut=False))
+    pipeline, backend, budget, flights, _ = build(pause, lambda: SlowReply(pause, fields, parts, cut=False))
     served = await pipeline.answer(Arrived(pause, body))
     await served.close()
+    await until(lambda: not flights.running)
     assert (backend.replies[0].closed, budget.held) == (1, 0)

@@ -12,7 +12,7 @@ from cacheproxy.wiring import engine
 from tests.engine.fakes import alone
 from tests.fakes.backend import completion
 from tests.proxy.test_cancellation import SECRET, Arrived, Pause, SlowBackend, SlowReply, SlowStore, serve
-from tests.rig import Clock
+from tests.rig import Clock, until
 
 JSON = ((b"Content-Type", b"application/json"),)
 
@@ -56,6 +56,11 @@ class Parts:
 
     def ask(self, *arguments):
         return serve(self.inside.pipeline, self.arrive(*arguments))
+
+    async def close(self) -> None:
+        """Wait for what goes on without a caller."""
+        await self.inside.flights.close(5)
+        await self.inside.fill.close(5)
 
     def assert_nothing_held(self, where: str) -> None:
         assert all(made.closed for made in self.backend.replies), f"a reply left open {where}"
@@ -124,6 +129,7 @@ async def test_cancelled_at_every_await(scene, patience):
         reached = parts.pause.count - start
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        await parts.inside.flights.close(patience)
         await parts.inside.fill.close(patience)
         parts.assert_nothing_held(f"at await {stop_at}")
         assert parts.store.census().entries in set_up.entries
@@ -140,11 +146,11 @@ async def test_a_refresh_that_breaks_off_leaves_the_old_answer():
     parts = Parts(exact__stale_while_revalidate=600)
     scene = await broken_refresh(parts)
     assert b"Hello." in await parts.ask(*scene.ask)
-    await parts.inside.fill.close(5)
+    await parts.close()
     parts.assert_nothing_held("after it")
     parts.next = [reply(parts.pause, completion("New."))]
     assert b"Hello." in await parts.ask(*scene.ask)
-    await parts.inside.fill.close(5)
+    await parts.close()
     assert b"New." in await parts.ask(*scene.ask)
 
 
@@ -153,5 +159,6 @@ async def test_a_failed_answer_that_is_replaced_is_let_go_at_once():
     parts = Parts(exact__stale_if_error=600)
     scene = await rescue_from_a_stream(parts)
     served = await parts.inside.pipeline.answer(parts.arrive(*scene.ask))
+    await until(lambda: not parts.inside.flights.running)
     assert (served.status, [made.closed for made in parts.backend.replies]) == (200, [1, 1])
     await served.close()

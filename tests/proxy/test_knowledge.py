@@ -217,6 +217,51 @@ async def test_a_version_left_off_half_way_is_made_up_for_by_the_next(client, de
     assert (await client.chat(**KB)).cache == "MISS"
 
 
+def numbered(number: int, *documents: str) -> dict:
+    changed = {"changed_documents": list(documents)} if documents else {}
+    return {**EVENT, "id": str(number), "data": {"version": f"v{number}", "sequence": number, **changed}}
+
+
+@pytest.mark.parametrize("documents", [("faq-7",), ()])
+async def test_what_a_version_that_came_late_made_wrong_falls(client, desk, backend, documents):
+    """The one after it came first, and named the documents that it changed itself."""
+    tags = {1: "doc:faq-7", 2: "doc:faq-8", 3: "doc:faq-9"}
+    await desk.event(numbered(1))
+    for seed, tag in tags.items():
+        backend.script = says("old", Cache_Tag=tag)
+        await client.chat(seed=seed, **KB)
+    assert (await desk.event(numbered(3, "faq-8")))["purged"] == 1
+    late = numbered(2, *documents)
+    told = await desk.event(late)
+    assert (told["course"], told["version"], told["purged"]) == ("outdated", "v3", 1 if documents else 2)
+    left = [(await client.chat(seed=seed, Cache_Control="only-if-cached", **KB)).status for seed in tags]
+    assert left == [504, 504, 200 if documents else 504]
+    assert (await desk.event(late))["course"] == "repeated"
+    if not documents:
+        await client.chat(seed=1, **KB)
+        assert (await desk.event({**late, "id": "another"}))["purged"] == 0, "all of it fell after that"
+
+
+async def test_a_version_that_came_late_ends_what_was_left_off_half_way(client, desk, proxy, backend, monkeypatch):
+    """What is acknowledged as outdated is older than a version that is in force, not than one that was to be."""
+    await desk.event(numbered(1))
+    backend.script = says("old", Cache_Tag="doc:faq-7")
+    await client.chat(**KB)
+    carry_out = proxy.house.purge.carry_out
+
+    async def fail(order):
+        raise Trouble("no", "disk")
+
+    monkeypatch.setattr(proxy.house.purge, "carry_out", fail)
+    assert (await desk.call("POST", "/admin/events", numbered(3)))[0] == 503
+    assert (await desk.call("POST", "/admin/events", numbered(2, "faq-8")))[0] == 503
+    monkeypatch.setattr(proxy.house.purge, "carry_out", carry_out)
+    told = await desk.event(numbered(2, "faq-8"))
+    assert (told["course"], told["version"]) == ("outdated", "v3")
+    assert (await client.chat(**KB)).cache == "MISS"
+    assert [row["settled"] for row in (await desk.call("GET", "/admin/kb"))[1]["kb"]] == [True]
+
+
 async def test_what_failed_on_the_way_is_done_when_it_is_told_again(client, desk, proxy, monkeypatch):
     await client.chat(**KB)
     carry_out = proxy.house.purge.carry_out

@@ -371,16 +371,17 @@ async def test_nothing_comes_back_after_a_kill(spawn, backend, session, tmp_path
 
 async def test_what_cannot_be_removed_is_not_acknowledged(proxy, admin, client, backend, monkeypatch):
     await client.chat()
-    whole = type(proxy.house.store).remove
+    whole = type(proxy.house.store).fell
 
     async def failing(*_):
         raise Trouble("the disk is full: secret-path")
 
-    monkeypatch.setattr(type(proxy.house.store), "remove", failing)
+    monkeypatch.setattr(type(proxy.house.store), "fell", failing)
     status, told = await admin.call(EVERYTHING)
     assert (status, told["error"]["code"]) == (503, "store_trouble")
     assert "secret-path" not in json.dumps(told)
-    monkeypatch.setattr(type(proxy.house.store), "remove", whole)
+    monkeypatch.setattr(type(proxy.house.store), "fell", whole)
+    assert (await client.chat()).cache == "MISS", "nothing was promised; it holds here all the same"
     assert (await admin.purge(EVERYTHING))["matched"] == 1
 
 

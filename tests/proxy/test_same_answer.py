@@ -155,6 +155,17 @@ def merge(target: dict, piece: dict) -> None:
             target[name] = value
 
 
+def weigh(choice: dict, logprobs: dict | None) -> None:
+    """Add the probabilities of a piece's tokens: lists are joined."""
+    if logprobs is None:
+        choice.setdefault("logprobs", None)
+        return
+    known = choice.get("logprobs") or {}
+    choice["logprobs"] = {
+        k: [*known.get(k, []), *v] if isinstance(v, list) else known.get(k, v) for k, v in logprobs.items()
+    }
+
+
 def gathered(documents: list[dict]) -> dict[str, Any]:
     """The document that a stream amounts to."""
     whole: dict[str, Any] = {}
@@ -166,7 +177,8 @@ def gathered(documents: list[dict]) -> dict[str, Any]:
                 merge(choice.setdefault("message", {}), part["delta"])
             else:
                 choice["text"] = choice.get("text", "") + part.get("text", "")
-            choice.update({k: v for k, v in part.items() if k not in ("delta", "text") and v is not None})
+            weigh(choice, part.get("logprobs"))
+            choice.update({k: v for k, v in part.items() if k not in ("delta", "text", "logprobs") and v is not None})
         whole.update({k: v for k, v in piece.items() if v is not None})
     whole["choices"] = [choices[i] for i in sorted(choices)]
     whole["object"] = whole["object"].removesuffix(".chunk")

@@ -52,7 +52,7 @@ async def test_what_was_purged_is_not_in_the_file_when_the_call_returns(start, s
     await ask(client, ASKED)
     await learnt(proxy)
     await until(lambda: index(proxy)._file.count == 1)
-    document = {"selector": {"all": True}, "confirm": "purge all"}
+    document = {"selector": {"all": True}, "confirm": "purge all", "wait": True}
     async with session.post(proxy.admin + "/admin/purge", json=document) as answer:
         assert answer.status == 200
     assert index(proxy)._file.count == 0

@@ -273,3 +273,20 @@ async def test_comments_stay_comments(proxy, client, backend):
     assert [json.loads(d)["choices"][0]["finish_reason"] for d in dispatched(two.body)[:-1]] == [None, "stop"]
     assert dispatched(two.body)[-1] == "[DONE]"
     assert (await client.chat()).text == "Hi"
+
+
+async def test_a_stream_that_does_not_tell_its_document_is_asked_anew_as_json(client, backend):
+    """B21: two calls under one index are one garbled call in a document; the backend knows better."""
+    called = [
+        {"tool_calls": [{"index": 0, "id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+        for i in ("call_a", "call_b")
+    ]
+    backend.script = streams(*map(chunk, called), chunk(finish="tool_calls"), usage_chunk())
+    one, two = [await client.chat(stream=True) for _ in range(2)]
+    assert (one.cache, two.cache) == ("MISS", "HIT")
+    assert same_but_for_id_and_time(one.documents) == same_but_for_id_and_time(two.documents)
+    backend.script = plain
+    answers = [await client.chat(stream=stream) for stream in (False, False, True)]
+    assert [a.cache for a in answers] == ["MISS", "HIT", "HIT"]
+    assert len({a.text for a in answers}) == 1
+    assert backend.calls == 2

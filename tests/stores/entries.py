@@ -2,10 +2,14 @@
 makes the writer of a cache file wait."""
 
 import hashlib
+import itertools
 import sqlite3
 from pathlib import Path
 
 from cacheproxy.core.model import ENTRY_OVERHEAD, Answer, Endpoint, Entry, Form
+from cacheproxy.core.removal import Felled, Removal, Selector
+
+_numbers = itertools.count(10**9)
 
 
 def key_of(number: int) -> bytes:
@@ -35,6 +39,11 @@ def body_of(key: bytes, length: int, version: int = 0) -> bytes:
     """A body that can be told from every other, and that is damaged if a byte is."""
     seed = hashlib.blake2b(key + b"%d" % version).digest()
     return (seed * (length // len(seed) + 1))[:length]
+
+
+def felled(selector: Selector, removal: Removal = Removal.HARD, now: float = 2000.0) -> Felled:
+    """A removal that was counted after all that the suites put."""
+    return Felled(next(_numbers), selector, removal, now)
 
 
 def size(length: int) -> int:

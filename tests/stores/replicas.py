@@ -34,6 +34,10 @@ def entry(
     return replace(entries.entry(number, length, version=version, expires_at=time.time() + lives), tags=tags)
 
 
+def hard(selector: Selector) -> Order:
+    return Order(selector, Removal.HARD)
+
+
 def tagged(*tags: str) -> Selector:
     return Selector(tags=frozenset(tags))
 
@@ -58,7 +62,7 @@ class Replica:
         )
 
     async def get(self, number: int) -> Entry | None:
-        return await self.store.get(key_of(number))
+        return await self.shelf.get(key_of(number))
 
     def asking(self) -> tuple[int, float]:
         """What a request that comes now remembers: `keep` takes it."""
@@ -68,11 +72,14 @@ class Replica:
         """Keep the answer to a request that came when it was `asked`."""
         return await self.shelf.put(wanted, *(asked or self.asking()))
 
-    async def remove(self, selector: Selector = EVERYTHING, removal: Removal = Removal.HARD) -> Purged:
-        """Acknowledged when this returns."""
-        return await self.purge.carry_out(Order(selector, removal))
+    async def remove(
+        self, selector: Selector = EVERYTHING, removal: Removal = Removal.HARD, *, wait: bool = True
+    ) -> Purged:
+        """Acknowledged when this returns; `wait`: and carried out."""
+        return await self.purge.carry_out(Order(selector, removal, wait))
 
     async def close(self) -> None:
+        await self.purge.close()
         await self.store.close()
         await self.link.close()
 

@@ -10,7 +10,7 @@ from cacheproxy.ports import Kept
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.near import Near
 from tests.engine.fakes import Hands
-from tests.stores.entries import entry, key_of
+from tests.stores.entries import entry, felled, key_of
 
 AGE = 5.0
 CAPACITY = 100_000
@@ -125,14 +125,14 @@ async def test_what_was_on_its_way_when_something_newer_was_put_does_not_replace
 @pytest.mark.parametrize("removal", [Removal.HARD, Removal.SOFT])
 async def test_its_own_removals_are_strict(near, far, removal):
     await near.put(entry(1))
-    assert await near.remove(Selector(everything=True), removal, 2000.0) == {key_of(1)}
+    assert await near.remove(felled(Selector(everything=True), removal)) == {key_of(1)}
     left = await near.get(key_of(1))
     assert left is None if removal is Removal.HARD else left.fresh_until == 2000.0
 
 
 async def test_counting_removes_no_copy(near, far):
     await near.put(entry(1))
-    await near.remove(Selector(everything=True), Removal.NONE, 2000.0)
+    await near.count(Selector(everything=True), 2000.0)
     await near.get(key_of(1))
     assert far.asked == 0
 

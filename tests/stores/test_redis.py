@@ -18,8 +18,8 @@ from cacheproxy.stores import redis as redis_store
 from cacheproxy.stores import redis_epochs
 from tests.fakes import resp
 from tests.rig import until
-from tests.stores.entries import key_of
-from tests.stores.replicas import EVERYTHING, Join, Replica, entry, joining, tagged
+from tests.stores.entries import felled, key_of
+from tests.stores.replicas import EVERYTHING, Join, Replica, entry, hard, joining, tagged
 
 pytestmark = pytest.mark.redis
 
@@ -100,7 +100,7 @@ async def test_what_is_asked_by_id_is_not_searched_for(join, server):
     await filled(one)
     ids = frozenset({one.keys.entry(key_of(3))[-32:], "no id", "0" * 32, "*", "A" * 32})
     with server.monitor() as monitor:
-        assert await one.store.remove(Selector(entry_ids=ids), Removal.HARD, 0.0) == {key_of(3)}
+        assert await one.store.remove(felled(Selector(entry_ids=ids), Removal.HARD, 0.0)) == {key_of(3)}
         assert set(monitor.names) & FORBIDDEN == set()
     assert await one.get(3) is None
     assert await one.get(4) is not None
@@ -173,8 +173,8 @@ async def test_the_census_is_of_the_last_sweep_that_counted(join, server, monkey
 async def test_a_sweep_prolongs_what_all_need(join, server):
     one = join(server.url)
     await filled(one, 1)
-    number = await one.epochs.begin(tagged("red"), 0.0)
-    await one.epochs.finish(number, carried_out=False)
+    number = await one.epochs.begin(hard(tagged("red")), 0.0)
+    await one.epochs.finish(number.number)
     needed = one.keys.head(0), one.keys.log, one.keys.secret
     for name in needed:
         server.cli("PEXPIRE", name, 5000)
@@ -275,13 +275,13 @@ async def test_a_reply_of_any_shape_to_anything_is_trouble_or_a_miss(join, serve
     await filled(one, 3)
     acts = {
         "MGET": [partial(one.get, 0)],
-        "EVALSHA": [partial(one.keep, entry(9)), one.epochs.current, partial(one.epochs.begin, EVERYTHING, 0.0)],
-        "SCAN": [partial(one.store.remove, EVERYTHING, Removal.NONE, 0.0), one.store._scan.count],
-        "GETRANGE": [partial(one.store.remove, EVERYTHING, Removal.NONE, 0.0)],
+        "EVALSHA": [partial(one.keep, entry(9)), one.epochs.current, partial(one.epochs.begin, hard(EVERYTHING), 0.0)],
+        "SCAN": [partial(one.store.remove, felled(tagged("none"))), one.store._scan.count],
+        "GETRANGE": [partial(one.store.remove, felled(tagged("none")))],
         "STRLEN": [one.store._scan.count],
         "GET": [partial(one.store._outdate, key_of(0), 0.0)],
-        "INFO": [one.epochs._replicated, one.link.drop, partial(one.get, 0)],
-        "UNLINK": [partial(one.store.remove, EVERYTHING, Removal.HARD, 0.0)],
+        "INFO": [one.link.drop, partial(one.get, 0)],
+        "UNLINK": [partial(one.store.remove, felled(EVERYTHING))],
     }
     for command, calls in acts.items():
         for call in calls:
@@ -305,7 +305,7 @@ async def test_a_generation_that_is_made_up_is_not_believed(join, server, relay)
     a, b = join(relay.url), join(server.url)
     await filled(a, 3)
     await b.epochs.current()
-    reply = b"*4\r\n$27\r\n0123456789abcdef 9 01234567\r\n$-1\r\n*0\r\n:1\r\n"
+    reply = b"*5\r\n$27\r\n0123456789abcdef 9 01234567\r\n$-1\r\n*0\r\n:1\r\n*0\r\n"
     relay.answer(reply, "EVALSHA", times=1)
     await a.epochs.current()
     assert a.epochs.generation == bytes.fromhex("0123456789abcdef")
@@ -331,7 +331,7 @@ async def test_what_is_replaced_while_it_is_softly_removed_keeps_its_lifetime(jo
         return found
 
     a.calls.value = value
-    await a.store.remove(EVERYTHING, Removal.SOFT, a.clock.now())
+    await a.store.remove(felled(EVERYTHING, Removal.SOFT, a.clock.now()))
     assert await b.get(1) == newer
     assert (await b.get(0)).fresh_until <= a.clock.now()
 
@@ -341,7 +341,7 @@ async def test_soft_leaves_expiry_and_contents_as_they_were(join, server):
     await filled(one, 2)
     before, at = await one.get(1), server.cli("PEXPIRETIME", place(one, 1))
     now = one.clock.now()
-    assert await one.store.remove(EVERYTHING, Removal.SOFT, now) == {key_of(0), key_of(1)}
+    assert await one.store.remove(felled(EVERYTHING, Removal.SOFT, now)) == {key_of(0), key_of(1)}
     assert await one.get(1) == replace(before, fresh_until=now)
     assert server.cli("PEXPIRETIME", place(one, 1)) == at
 
@@ -352,7 +352,7 @@ async def test_facts_longer_than_usual_are_read_whole(join, server):
     labelled = replace(entry(1), tags=tuple(f"{number:04d}" + "x" * 100 for number in range(64)))
     assert await one.keep(labelled) is None
     assert len(codec.encode(labelled)) > 2 * 2048
-    assert await one.store.remove(tagged("0063" + "x" * 100), Removal.HARD, 0.0) == {key_of(1)}
+    assert await one.store.remove(felled(tagged("0063" + "x" * 100), Removal.HARD, 0.0)) == {key_of(1)}
 
 
 async def test_what_lies_under_a_strange_name_is_let_be(join, server):
@@ -361,7 +361,7 @@ async def test_what_lies_under_a_strange_name_is_let_be(join, server):
     strange = [one.keys.entry(key_of(0))[:-32] + "f" * 32, "cacheproxy:{0}:e:", "cacheproxy:{0}:e:short"]
     for name in strange:
         server.cli("SET", name, server.cli("GET", place(one, 1)), "PX", 60_000)
-    assert await one.store.remove(EVERYTHING, Removal.HARD, 0.0) == {key_of(0), key_of(1)}
+    assert await one.store.remove(felled(EVERYTHING, Removal.HARD, 0.0)) == {key_of(0), key_of(1)}
     assert all(server.cli("EXISTS", name) for name in strange)
 
 

@@ -14,7 +14,8 @@ from cacheproxy.ports import Kept
 from cacheproxy.stores import redis_epochs
 from tests.parts import redis_fleet as fleet
 from tests.rig import until
-from tests.stores.replicas import Join, Replica, entry, joining, tagged
+from tests.stores.entries import key_of
+from tests.stores.replicas import Join, Replica, entry, hard, joining, tagged
 
 pytestmark = pytest.mark.redis
 
@@ -104,27 +105,35 @@ async def test_an_answer_asked_for_shortly_before_a_removal_is_never_taken_for_l
     await met(a, b)
     for number in range(300):
         asked = b.asking()
-        begun = await a.epochs.begin(tagged("red"), a.clock.now())
+        begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
         assert await b.keep(entry(number, 10, tags=RED), asked) is Reason.PURGED, number
-        await a.epochs.finish(begun, carried_out=False)
+        await a.epochs.finish(begun.number)
 
 
 @pytest.mark.parametrize("who", ["the one who removes", "another"])
-async def test_a_look_before_a_removal_was_carried_out_is_not_served_after_it(join, server, who):
-    """The removal is counted, and known, when the look begins; the entry is still there. The look waits (for its
-    credential's proof) until the removal has been acknowledged."""
+async def test_what_is_meant_and_still_there_is_not_given(join, server, who):
+    """The removal is in force before anything has left the store; a look that began while it was still there is judged
+    by it also when it has been carried out."""
     a, b = join(server.url), join(server.url)
     await met(a, b)
     await a.keep(entry(1, tags=RED))
-    number = await a.epochs.begin(tagged("red"), a.clock.now())
+    await a.keep(entry(2, tags=("blue",)))
+    begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
     one = a if who == "the one who removes" else b
-    await one.get(77)
-    mark = one.shelf.mark()
-    found = await one.get(1)
-    assert found is not None
-    await a.store.remove(tagged("red"), Removal.HARD, a.clock.now())
-    await a.epochs.finish(number, carried_out=True)
-    assert not await one.shelf.holds(mark, found)
+    assert await one.get(1) is None
+    assert await one.store.get(key_of(1)) is not None, "it is still there"
+    assert await one.get(2) is not None
+    late = join(server.url)
+    assert await late.get(1) is None, "one that came later knows what is under way"
+    closings = one.removals.closings
+    found = await one.store.get(key_of(1))
+    assert await a.store.remove(begun) == {key_of(1)}
+    await a.epochs.finish(begun.number)
+    await one.epochs.current()
+    assert not one.removals.open
+    assert one.removals.judge(found, closings) is None
+    assert await b.keep(entry(1, version=1, tags=RED)) is None
+    assert (await one.get(1)).stored_at == 1001.0
 
 
 async def test_a_look_is_served_while_its_lease_lasts_and_no_longer(join, server):
@@ -170,14 +179,22 @@ async def test_what_was_found_after_a_removal_may_wait(join, server):
     assert await b.shelf.holds(mark, found)
 
 
-async def test_a_removal_that_is_given_up_leaves_what_is_there(join, server):
+async def test_a_removal_whose_proxy_is_gone_stays_in_force_and_is_carried_out_by_another(join, server, monkeypatch):
     a, b = join(server.url), join(server.url)
     await met(a, b)
     await a.keep(entry(1, tags=RED))
-    number = await a.epochs.begin(tagged("red"), a.clock.now())
-    await a.epochs.finish(number, carried_out=False)
-    assert await b.get(1) is not None
-    assert await a.keep(entry(2, tags=RED)) is None
+    begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
+    assert await b.get(1) is None
+    await b.purge.resume()
+    assert not b.purge._sweeps, "it is the other's as long as that may live"
+    assert await b.keep(entry(2, tags=RED)) is None
+    monkeypatch.setattr("cacheproxy.stores.redis_epochs.CLAIM_MS", 0)
+    await b.purge.resume()
+    await until(lambda: not b.removals.open)
+    assert await b.store.get(key_of(1)) is None
+    assert await b.get(2) is not None, "it was put later"
+    await a.epochs.current()
+    assert begun.number not in a.removals.open
 
 
 async def test_soft_is_stale_everywhere_and_running_answers_are_not_kept(join, server):
@@ -208,8 +225,8 @@ async def test_more_removals_than_are_remembered_are_of_everything(join, server,
     asked = b.asking()
     await a.remove(tagged("red"))
     for number in range(REMEMBERED + 5):
-        begun = await a.epochs.begin(tagged(f"other {number}"), a.clock.now())
-        await a.epochs.finish(begun, carried_out=True)
+        begun = await a.epochs.begin(hard(tagged(f"other {number}")), a.clock.now())
+        await a.epochs.finish(begun.number)
     assert await b.keep(entry(1, tags=RED), asked) is Reason.PURGED
     assert await b.keep(entry(2, tags=BLUE), asked) is Reason.PURGED
     assert await b.keep(entry(3, tags=RED)) is None
@@ -222,8 +239,8 @@ async def test_missed_ones_that_are_remembered_are_told_apart(join, server, unwa
     await met(a, b)
     asked = b.asking()
     for number in range(REMEMBERED // 2 - 1):
-        begun = await a.epochs.begin(tagged(f"other {number}"), a.clock.now())
-        await a.epochs.finish(begun, carried_out=True)
+        begun = await a.epochs.begin(hard(tagged(f"other {number}")), a.clock.now())
+        await a.epochs.finish(begun.number)
     assert await b.keep(entry(1, tags=RED), asked) is None
     assert await b.keep(entry(1, tags=("other 7",)), asked) is Reason.PURGED
 
@@ -248,8 +265,8 @@ async def test_a_notice_that_cannot_be_read_is_of_everything(join, server):
     a, b = join(server.url), join(server.url)
     await met(a, b)
     asked = b.asking()
-    begun = await a.epochs.begin(tagged("red"), a.clock.now())
-    await a.epochs.finish(begun, carried_out=False)
+    begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
+    await a.epochs.finish(begun.number)
     line = server.cli("LINDEX", b.keys.log, -1)
     server.cli("LSET", b.keys.log, -1, line.replace(b'"tags"', b'"moods"'))
     assert await b.keep(entry(1, tags=BLUE), asked) is Reason.PURGED

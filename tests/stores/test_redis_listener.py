@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from cacheproxy.core.removal import Removals, Selector
+from cacheproxy.core.removal import Order, Removal, Removals, Selector
 from cacheproxy.stores import redis_listener
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_epochs import RedisEpochs
@@ -50,7 +50,7 @@ async def test_a_removal_by_another_is_heard_of_without_a_lookup(replica_at, red
     ours.listener.start()
     await until(lambda: ours.listener.listening, what="the subscription")
     known = ours.removals.epoch
-    await theirs.epochs.begin(TAGGED, time.time())
+    await theirs.epochs.begin(Order(TAGGED, Removal.HARD), time.time())
     await until(lambda: ours.removals.epoch == known + 1, what="the message")
 
 
@@ -67,7 +67,7 @@ async def test_what_was_called_out_while_the_connection_was_down_is_learnt_when_
     relay.refuse()
     relay.reset()
     await until(lambda: not ours.listener.listening, what="the end of the connection")
-    await theirs.epochs.begin(TAGGED, time.time())
+    await theirs.epochs.begin(Order(TAGGED, Removal.HARD), time.time())
     assert ours.removals.epoch == known
     relay.accept()
     await until(lambda: ours.removals.epoch == known + 1, what="the removal")
@@ -90,7 +90,7 @@ async def test_a_fault_of_ours_does_not_end_the_listening_for_ever(replica_at, r
     ours.listener.start()
     await until(lambda: ours.listener.listening, what="the subscription")
     known = ours.removals.epoch
-    await theirs.epochs.begin(TAGGED, time.time())
+    await theirs.epochs.begin(Order(TAGGED, Removal.HARD), time.time())
     await until(lambda: ours.removals.epoch == known + 1, what="the message")
     assert failed == 3
     [line] = [record.getMessage() for record in caplog.records if "listening" in record.getMessage()]

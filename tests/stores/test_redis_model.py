@@ -78,7 +78,7 @@ class Model:
     async def remove(self, one: Replica) -> None:
         selector = tagged(self.dice.choice(COLOURS)) if self.dice.random() < 0.9 else EVERYTHING
         ordered = next(self.moments)
-        await one.remove(selector, Removal.HARD)
+        await one.remove(selector, Removal.HARD, wait=self.dice.random() < 0.5)
         self.removed.append(Removed(selector, ordered, next(self.moments)))
         self.seen["removed"] += 1
 
@@ -93,12 +93,14 @@ class Model:
 
 def mischief(server, dice: random.Random) -> str:
     """Do something to the server; what it was."""
-    what = dice.choice(["save", "save", "emptied", "head gone", "log gone", "killed", "killed", "set back", "set back"])
+    what = dice.choice(
+        ["save", "save", "emptied", "head gone", "log gone", "open gone", "killed", "killed", "set back", "set back"]
+    )
     if what == "save":
         server.cli("SAVE")
     elif what == "emptied":
         server.cli("FLUSHALL")
-    elif what in ("head gone", "log gone"):
+    elif what.endswith(" gone"):
         server.cli("DEL", f"cacheproxy:{{0}}:{what.partition(' ')[0]}")
     elif what == "killed":
         server.restart()

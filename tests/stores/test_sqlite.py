@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from cacheproxy.core.model import Census
-from cacheproxy.core.removal import Removal, Selector
+from cacheproxy.core.removal import Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.sqlite import Sqlite
 from tests.rig import until
-from tests.stores.entries import Lock, entry, key_of, size
+from tests.stores.entries import Lock, entry, felled, key_of, size
 
 ROOMY = 50_000_000
 
@@ -200,13 +200,13 @@ async def test_entries_are_found_before_the_index_is_read(opened, monkeypatch):
     await fill(store, range(20))
     await store.close()
     gate = threading.Event()
-    index = Sqlite._index
+    index = Sqlite._learn
 
     def later(self: Sqlite) -> None:
         gate.wait(30)
         index(self)
 
-    monkeypatch.setattr(Sqlite, "_index", later)
+    monkeypatch.setattr(Sqlite, "_learn", later)
     store = opened()
     try:
         assert store.census().entries == 0
@@ -300,9 +300,11 @@ async def test_a_removal_is_synced_to_the_disk_before_it_is_told(opened):
     """What was acknowledged as gone must not come back after a power failure; WAL alone only promises a whole file."""
     store = opened()
     await fill(store, range(3))
-    statements: list[str] = []
-    store._connection.set_trace_callback(statements.append)
-    await store.remove(Selector(everything=True), Removal.HARD, 2000.0)
-    synced = statements.index("PRAGMA synchronous=FULL")
-    assert synced < next(at for at, text in enumerate(statements) if text.startswith("DELETE"))
-    assert statements.index("COMMIT") < statements.index("PRAGMA synchronous=NORMAL")
+    for act in (store.fell, store.settle):
+        statements: list[str] = []
+        store._connection.set_trace_callback(statements.append)
+        one = felled(Selector(everything=True))
+        await act(one)
+        synced = statements.index("PRAGMA synchronous=FULL")
+        assert synced < statements.index("COMMIT") < statements.index("PRAGMA synchronous=NORMAL")
+        assert await store.remove(one) == (set(map(key_of, range(3))) if act == store.fell else set())

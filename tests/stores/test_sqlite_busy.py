@@ -136,7 +136,7 @@ async def test_the_loop_makes_way_for_a_read_that_does_not_get_on(opened, pauses
     pauses.clear()
     gate = threading.Event()
     try:
-        store._readers.submit(gate.wait, 30)
+        store._reader.thread.submit(gate.wait, 30)
         asked = asyncio.create_task(store.get(key_of(1)))
         await until(lambda: len(pauses) >= 5)
     finally:

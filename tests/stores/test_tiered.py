@@ -9,7 +9,7 @@ from cacheproxy.core.removal import Removal, Selector
 from cacheproxy.errors import Trouble
 from cacheproxy.stores.memory import Memory
 from cacheproxy.stores.tiered import Tiered
-from tests.stores.entries import entry, key_of, size
+from tests.stores.entries import entry, felled, key_of, size
 
 
 class Gated(Memory):
@@ -82,7 +82,7 @@ async def test_an_entry_on_its_way_does_not_outlive_its_removal(removal):
     back.gate.clear()
     asked = asyncio.create_task(tiered.get(key_of(1)))
     await back.asked.wait()
-    await tiered.remove(Selector(everything=True), removal, 2000.0)
+    await tiered.remove(felled(Selector(everything=True), removal))
     back.gate.set()
     await asked
     left = await tiered.get(key_of(1))
@@ -98,5 +98,5 @@ async def test_what_the_slower_store_cannot_remove_is_gone_in_front_and_is_not_a
     tiered = Tiered(front, Full(1_000_000))
     await tiered.put(entry(1))
     with pytest.raises(Trouble):
-        await tiered.remove(Selector(everything=True), Removal.HARD, 2000.0)
+        await tiered.remove(felled(Selector(everything=True), Removal.HARD))
     assert front.census().entries == 0

@@ -62,7 +62,7 @@ class Alike:
             return False
         near = rows.vectors[: len(rows.keys)] @ found[1]
         features = likeness.prepare(found[0].text)
-        for at in np.argsort(-near)[: self._matching.candidates]:
+        for at in _highest(near, self._matching.candidates):
             if near[at] < threshold(self._matching, bound):
                 return False
             objection = likeness.judge(features, rows.features[at], self._matching.guards)
@@ -86,6 +86,14 @@ class Alike:
         question = question_of(self._binder, self._matching, bound)
         vector = self._vectors.get(question.text) if question is not None else None
         return None if question is None or vector is None or isinstance(vector, Unfit) else (question, vector)
+
+
+def _highest(near: "NDArray[np.float32]", most: int) -> "NDArray[np.intp]":
+    """Where the highest stand, the highest first; `most` of them."""
+    if len(near) <= most:
+        return np.argsort(-near)
+    best = np.argpartition(-near, most)[:most]
+    return best[np.argsort(-near[best])]
 
 
 def question_of(binder: Binder, matching: Matching, bound: Bound) -> Question | None:

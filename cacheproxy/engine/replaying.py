@@ -5,29 +5,32 @@ What only running shows is left out: early refreshes, purges, the verifier's opi
 were told where credentials share answers by meaning.
 """
 
-import secrets
+import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
 
-from cacheproxy.commands.traffic import Asked
-from cacheproxy.core import freshness, key, policy
-from cacheproxy.core.freshness import Freshness
-from cacheproxy.core.model import Answer, Endpoint, Entry, Fields, Form
+from cacheproxy.core import freshness, policy
+from cacheproxy.core.freshness import Allowance, Freshness
+from cacheproxy.core.model import Answer, Endpoint, Entry, Form
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.rules import Mode
 from cacheproxy.engine.binder import Binder, wishes_of
 from cacheproxy.engine.bound import Bound, Head, Unbound
-from cacheproxy.engine.keeper import lifetime
+from cacheproxy.engine.keeper import Keeping, lifetime
+from cacheproxy.engine.traffic import Line
 from cacheproxy.errors import AnswerError
-from cacheproxy.schema import Settings
-from cacheproxy.wiring import terms
 
 EXACT, SEMANTIC, MISS, BYPASS = "exact", "semantic", "miss", "bypass"
 _SERVED = frozenset({Freshness.FRESH, Freshness.STALE, Freshness.REVALIDATE})
 _KEPT = frozenset({200, *policy.NEGATIVE})
 _ANSWER = Answer(Form.JSON, "application/json", b"", has_usage=True)
+SLICE, REST = 0.0005, 0.005
+"""Seconds for which a replay beside other work goes on, and then leaves the processor to it."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Fate:
     """What became of a request: `layer` is one of the four above; `reason`: why it was not served, as a word of
     docs/reasons.md, empty if it was."""
 
-    asked: Asked
+    line: Line
     layer: str
     reason: str = ""
 
@@ -44,7 +47,7 @@ class Fate:
 class Posed:
     """A request on its way through: bound, or why it is not looked up."""
 
-    asked: Asked
+    line: Line
     bound: Bound | None
     reason: str = ""
 
@@ -64,46 +67,46 @@ class Replaying:
 
     likeness: Likeness | None = None
 
-    def __init__(self, settings: Settings) -> None:
-        self.binder = Binder(secrets.token_bytes(key.SECRET_BYTES), terms.terms(settings, b""))
-        self._keeping = terms.keeping(settings)
-        self._allowance = terms.lasting(settings).allowance
+    def __init__(self, binder: Binder, keeping: Keeping, allowance: Allowance) -> None:
+        self.binder = binder
+        self._keeping = keeping
+        self._allowance = allowance
         self._stored: dict[bytes, Entry] = {}
         self._turns: Counter[bytes] = Counter()
 
-    def pose(self, asked: Asked) -> Posed:
-        """`asked`, bound."""
-        fields: Fields = tuple((n.encode("latin-1", "replace"), v.encode()) for n, v in asked.headers)
-        head = Head("POST", asked.path.encode(), fields, self.binder.credential(fields))
+    def pose(self, line: Line) -> Posed:
+        """`line`, bound."""
+        fields = line.fields
+        head = Head("POST", line.path.encode(), fields, self.binder.credential(fields))
         endpoint = policy.endpoint_of(head.method, head.target)
         if endpoint is None or endpoint is Endpoint.MODELS:
-            return Posed(asked, None, Reason.UNCACHEABLE_PATH.word)
+            return Posed(line, None, Reason.UNCACHEABLE_PATH.word)
         try:
             refusal = policy.may_look_head(fields, wishes_of(fields, None), off=self.binder.off)
-            bound = self.binder.bind(head, endpoint, asked.body) if refusal is None else refusal
+            bound = self.binder.bind(head, endpoint, line.body) if refusal is None else refusal
         except AnswerError as error:
-            return Posed(asked, None, error.code)
+            return Posed(line, None, error.code)
         if isinstance(bound, Bound):
-            return Posed(asked, bound)
-        return Posed(asked, None, bound.reason.word if isinstance(bound, Unbound) else bound.word)
+            return Posed(line, bound)
+        return Posed(line, None, bound.reason.word if isinstance(bound, Unbound) else bound.word)
 
     def meet(self, posed: Posed) -> Fate:
         """What becomes of it now: time is its own."""
         bound = posed.bound
         if bound is None:
-            return Fate(posed.asked, BYPASS, posed.reason)
+            return Fate(posed.line, BYPASS, posed.reason)
         if bound.variants > 1:
             self._turns[bound.base] += 1
             bound = bound.in_slot((self._turns[bound.base] - 1) % bound.variants)
-        now = posed.asked.time or 0.0
+        now = posed.line.time or 0.0
         reason = self._why_not(bound, now)
         if reason is None:
-            return Fate(posed.asked, EXACT)
+            return Fate(posed.line, EXACT)
         if reason in (Reason.ABSENT, Reason.EXPIRED) and self.likeness is not None:
             if self.likeness.finds(bound, lambda name: self._is_there(bound, name, now)):
-                return Fate(posed.asked, SEMANTIC)
-        self._keep(posed.asked, bound, now)
-        return Fate(posed.asked, MISS, reason.word)
+                return Fate(posed.line, SEMANTIC)
+        self._keep(posed.line, bound, now)
+        return Fate(posed.line, MISS, reason.word)
 
     def _why_not(self, bound: Bound, now: float) -> Reason | None:
         """Why the exact layer does not serve it; None if it does."""
@@ -127,11 +130,11 @@ class Replaying:
             return False
         return entry.endpoint is bound.ask.endpoint and freshness.judge(entry, bound.controls, now) is Freshness.FRESH
 
-    def _keep(self, asked: Asked, bound: Bound, now: float) -> None:
-        ttl = lifetime(self._keeping, bound, asked.status)
-        if ttl <= 0 or asked.status not in _KEPT or bound.mode is Mode.READ_ONLY or bound.controls.only_if_cached:
+    def _keep(self, line: Line, bound: Bound, now: float) -> None:
+        ttl = lifetime(self._keeping, bound, line.status)
+        if ttl <= 0 or line.status not in _KEPT or bound.mode is Mode.READ_ONLY or bound.controls.only_if_cached:
             return
-        at = now + (asked.latency or 0.0) if asked.time is not None else now
+        at = now + (line.latency or 0.0) if line.time is not None else now
         entry = Entry(
             key=bound.ask.key, owner=bound.ask.scope.owner, credential=bound.ask.credential,
             namespace=bound.ask.scope.namespace, endpoint=bound.ask.endpoint, model=bound.ask.model, answer=_ANSWER,
@@ -166,8 +169,78 @@ class Tally:
         if fate.reason:
             (self.misses if fate.layer == MISS else self.bypasses)[fate.reason] += 1
         spared = fate.layer in (EXACT, SEMANTIC)
-        tokens, seconds = sum(fate.asked.tokens or ()), fate.asked.latency or 0.0
+        tokens, seconds = sum(fate.line.tokens or ()), fate.line.latency or 0.0
         self.known_tokens += tokens
         self.known_seconds += seconds
         self.tokens += tokens if spared else 0
         self.seconds += seconds if spared else 0.0
+
+
+def plain(tally: Tally, bad: int, *, by_meaning: bool, timed: bool) -> dict[str, Any]:
+    """What came of a replay, as plain data. `bad`: lines that were no requests; `timed`: the log has times."""
+    total = len(tally.course)
+
+    def layer(name: str) -> dict[str, Any]:
+        return {"hits": tally.layers[name], "rate": round(tally.layers[name] / total, 4) if total else 0.0}
+
+    hits = tally.layers[EXACT] + tally.layers[SEMANTIC]
+    return {
+        "requests": total, "bad_lines": bad, "timed": timed, "hit_rate": round(hits / total, 4) if total else 0.0,
+        "exact": layer(EXACT), "semantic": layer(SEMANTIC) if by_meaning else None,
+        "misses": dict(tally.misses.most_common()), "bypasses": dict(tally.bypasses.most_common()),
+        "tokens": {"saved": tally.tokens, "of": tally.known_tokens},
+        "seconds": {"saved": round(tally.seconds, 3), "of": round(tally.known_seconds, 3)},
+    }  # fmt: skip
+
+
+Likens = Callable[[Binder, AsyncIterator[Bound]], Awaitable[Likeness]]
+"""Makes what finds answers by meaning among these requests. Raises `Trouble`."""
+Starts = Callable[[str, int], Callable[[int], object]]
+"""Is told what begins, and of how many parts it is; gives what is told how many more of them are over."""
+EMBEDDING, REPLAYING = "embedding", "replaying"
+
+
+def unseen(_what: str, _number: int) -> Callable[[int], object]:
+    """The `Starts` that nobody looks at."""
+    return lambda _more: None
+
+
+async def replay(
+    imagined: Replaying, lines: Sequence[Line], likens: Likens | None = None, *, starts: Starts = unseen,
+    gently: bool = False,
+) -> Tally:  # fmt: skip
+    """What came of `lines` in the order of their times. `likens`: None where nothing is answered by meaning; `gently`:
+    other work goes on in this process. Raises `Trouble`."""
+    ordered = _in_order(lines)
+    if likens is not None:
+        imagined.likeness = await likens(imagined.binder, _bounds(imagined, ordered, gently=gently))
+    tally, done = Tally(), starts(REPLAYING, len(ordered))
+    async for line in paced(ordered, gently=gently):
+        tally.add(imagined.meet(imagined.pose(line)))  # bound anew, since all bound at once would take much room
+        done(1)
+    return tally
+
+
+async def _bounds(imagined: Replaying, lines: Iterable[Line], *, gently: bool) -> AsyncIterator[Bound]:
+    async for line in paced(lines, gently=gently):
+        if (bound := imagined.pose(line).bound) is not None:
+            yield bound
+
+
+async def paced(items: Iterable[T], *, gently: bool) -> AsyncIterator[T]:
+    """`items`, for work that takes long on them; if `gently`, others get the processor most of the time."""
+    began = perf_counter()
+    for item in items:
+        yield item
+        if gently and perf_counter() - began >= SLICE:
+            await asyncio.sleep(REST)
+            began = perf_counter()
+
+
+def _in_order(lines: Iterable[Line]) -> list[Line]:
+    """By their times; one that has none came with the one before it."""
+    timed, last = [], None
+    for one in lines:
+        last = one.time if one.time is not None else last
+        timed.append(replace(one, time=last))
+    return sorted(timed, key=lambda one: one.time or 0.0)
