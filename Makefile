@@ -7,6 +7,7 @@ ARGS ?=
 UPGRADE ?=
 OPERATIONS ?= 100000
 EXAMPLES ?= 20
+WORKERS ?= 2
 SECONDS ?= 60
 SEED ?= $(shell date +%s)
 
@@ -35,10 +36,11 @@ endif
 
 test: lint parts ## lint, then every test, with the real engine, Redis and clients
 	@# A machine shared with others can make a deadline pass by itself: what failed is run once more, alone.
-	$(BIN)/pytest $(ARGS) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
 
 test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor Redis nor a network
-	$(BIN)/pytest -m "not engine and not clients and not redis" --ignore=tests/test_image.py $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not engine and not clients and not redis" --ignore=tests/test_image.py \
+		$(ARGS)
 
 test-all: test soak ## every test, then the long runs
 

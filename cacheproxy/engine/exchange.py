@@ -155,6 +155,8 @@ class Exchange:
             self._flights.leave_alone(flight.key)
         if step is Step.WAIT:
             ending = await reader.end()
+            if reader.dropped:
+                return Step.ALONE  # it was longer than is held
             same_form = streamed == bound.ask.stream
             step = following.at_end(
                 ending.reason, failed=ending.error is not None, failures=failures, same_form=same_form

@@ -62,6 +62,7 @@ class Log:
         self._readers: set[Reader] = set()
         self._listeners: set[Reader] = set()
         self._furthest = 0
+        self._hasty = False
         self._room: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
@@ -106,12 +107,21 @@ class Log:
     async def room(self) -> None:
         """Wait until a reader is near the end of what has been written, or there is none."""
         ahead = min(READ_AHEAD, self._most)
-        while self._readers and self.length - self._furthest > ahead and self.ending is None:
+        while self._readers and not self._hasty and self.length - self._furthest > ahead and self.ending is None:
             self._room = asyncio.get_running_loop().create_future()
             try:
                 await self._room
             finally:
                 self._room = None
+
+    def hasten(self) -> None:
+        """Somebody waits for the end: from now on the producer is not held back by who reads."""
+        self._hasty = True
+        self._make_room()
+
+    def has_let_go(self, reader: "Reader") -> bool:
+        """Whether something that `reader` has not seen is gone."""
+        return reader.at < self._first
 
     def release(self) -> None:
         """Let go of what is held; for a log that nobody may come to any more."""
@@ -219,10 +229,16 @@ class Reader:
         return self._log.head
 
     async def end(self) -> Ending:
-        """Wait until nothing more will come."""
+        """Wait until nothing more will come. Nobody is held back for who waits for all of it."""
+        self._log.hasten()
         while self._log.ending is None:
             await self._changed()
         return self._log.ending
+
+    @property
+    def dropped(self) -> bool:
+        """Something that it has not seen is gone."""
+        return self._log.has_let_go(self)
 
     @property
     def ended(self) -> bool:

@@ -121,5 +121,7 @@ class RedisRecordings:
 
 def _claimed(reply: list[bytes | None]) -> tuple[bool, bytes | None]:
     """Whether a recording of the key runs and which; else the head that there is."""
+    if not isinstance(reply, list):
+        raise ValueError("not a pair")
     what, told = reply
     return what == b"runs", told

@@ -419,3 +419,18 @@ async def test_no_reader_is_kept_alive_by_the_log():
     del reader, readers
     gc.collect()
     assert [one() for one in known] == [None, None]
+
+
+async def test_who_waits_for_the_end_holds_nobody_back():
+    """He reads nothing before it, and must not be what the producer waits for."""
+    log = Log(32 * 2**20, Budget(64 * 2**20), whole=True)
+    reader = log.reader()
+    waiting = asyncio.create_task(reader.end())
+    for _ in range(8):
+        log.append(bytes(2**20))
+        async with asyncio.timeout(5):
+            await log.room()
+    log.end(Ending())
+    assert (await waiting).error is None
+    assert not reader.dropped
+    assert sum([len(await reader.read()) for _ in range(8)]) == 8 * 2**20

@@ -113,7 +113,7 @@ async def test_connections_lost_one_by_one_do_not_add_up(sharing, relay):
     await burst([client], KNOWN)
     for time in range(10):
         relay.reset()
-        await until(lambda: relay.open == 0, what="the end of the connections")
+        await until(lambda: relay.open <= 1, what="the end of the connections")  # one may be there anew already
         await burst([client], mixed(40, f"time {time}"))
         await hits_back([client], KNOWN[0])
         assert relay.open <= 2
