@@ -61,7 +61,6 @@ def _connect(path: Path, kind: Kind) -> sqlite3.Connection:
     try:
         if not _is_ours(connection, kind):
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA secure_delete=ON")  # what is erased is not to be read in free parts of the file
             connection.execute("BEGIN IMMEDIATE")
             if not _is_ours(connection, kind):  # another process may have been first
                 connection.execute(f"PRAGMA application_id = {kind.application_id}")
@@ -70,6 +69,7 @@ def _connect(path: Path, kind: Kind) -> sqlite3.Connection:
                     connection.execute(statement)
             connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA secure_delete=ON")  # what is erased is not to be read in free parts of the file
         connection.execute(kind.probe).fetchone()
     except BaseException:
         connection.close()
