@@ -53,7 +53,7 @@ class Abroad:
             await self.follow(flight, lead)
             return
         self._journal.count("flights_shared", "led")
-        flight.followers = lambda: lead.followers
+        flight.followers = lambda: _followers(lead)
         telling = asyncio.get_running_loop().create_task(self._tell(flight, lead))
         try:
             await produce(work)
@@ -120,6 +120,15 @@ class Abroad:
             task.cancel()
             raise
         return task.result()
+
+
+async def _followers(lead: Lead) -> int:
+    """How many follow it now. Never raises."""
+    try:
+        await lead.renew()
+    except Trouble:
+        return 0
+    return lead.followers
 
 
 def _hear(flight: Flight, record: bytes) -> Ending | None:

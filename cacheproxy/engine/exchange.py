@@ -13,6 +13,7 @@ from cacheproxy.core import following, policy
 from cacheproxy.core.following import Step
 from cacheproxy.core.model import Endpoint, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
+from cacheproxy.deadline import Deadline
 from cacheproxy.engine import log
 from cacheproxy.engine.authority import Authority
 from cacheproxy.engine.bound import Bound, Head, Outgoing
@@ -30,6 +31,8 @@ from cacheproxy.ports import Journal, Reply
 
 FAILED = frozenset({500, 502, 503, 504})
 """Statuses that say the backend failed (RFC 5861 section 4)."""
+ATTEND_SECONDS = 0.25
+"""How long who goes on with an answer may be held up by the look for it."""
 
 
 class Exchange:
@@ -103,8 +106,10 @@ class Exchange:
         flight, reader = found
         try:
             try:
-                await reader.head()
-            except AnswerError:
+                # Who was given ids has had the head: it is there at once, or not to be had.
+                async with Deadline(ATTEND_SECONDS):
+                    await reader.head()
+            except (AnswerError, TimeoutError):
                 reader.close()
                 return None
             if not await self._granted(call, bound, flight):
@@ -154,9 +159,9 @@ class Exchange:
         if step is Step.ALONE and head.status == 200 and head.unfit is not None:
             self._flights.leave_alone(flight.key)
         if step is Step.WAIT:
-            ending = await reader.end()
-            if reader.dropped:
-                return Step.ALONE  # it was longer than is held
+            ending = await reader.outlast()
+            if ending is None:
+                return Step.ALONE
             same_form = streamed == bound.ask.stream
             step = following.at_end(
                 ending.reason, failed=ending.error is not None, failures=failures, same_form=same_form

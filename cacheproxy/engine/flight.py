@@ -7,17 +7,19 @@ the backend's connection. The table holds only flights whose task is running; a 
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cachetools import TTLCache
 
 from cacheproxy.core.model import Fields
+from cacheproxy.core.outcome import Reason
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.log import Ending, Log, Reader
 from cacheproxy.engine.producer import Producer, Work
 from cacheproxy.engine.record import Budget
+from cacheproxy.errors import UpstreamCut
 from cacheproxy.ports import Clock, Journal
 
 LATE_SECONDS = 2.0
@@ -42,7 +44,7 @@ class Terms:
 
 class Flight:
     """One running answer. `numbered`: somebody reads it with event ids, and may come back; `foreign`: another replica
-    fetches it; `followers`: tells how many other replicas follow it, None where none can."""
+    fetches it; `followers`: asks how many other replicas follow it, None where none can."""
 
     def __init__(self, key: bytes, identity: bytes, work: Work, log: Log) -> None:
         self.key = key
@@ -51,7 +53,7 @@ class Flight:
         self.log = log
         self.numbered = False
         self.foreign = False
-        self.followers: Callable[[], int] | None = None
+        self.followers: Callable[[], Awaitable[int]] | None = None
         self.given_up = False
         """Its producer has been cancelled."""
         self.task: asyncio.Task[None] | None = None
@@ -110,6 +112,7 @@ class Flights:
         self._alone: TTLCache[bytes, bool] = TTLCache(REMEMBERED, ALONE_SECONDS, clock.monotonic)
         self._landed: dict[bytes, float] = {}
         """When the latest answers ended, oldest first."""
+        self._asking: set[asyncio.Task[None]] = set()
         self._closing = False
 
     def __repr__(self) -> str:
@@ -215,8 +218,6 @@ class Flights:
             patience = LATE_SECONDS
         elif flight.numbered and flight.log.whole:
             patience = self._terms.resume
-        elif flight.followers is not None and flight.followers():
-            patience = FOLLOWED_SECONDS
         else:
             self._abandon(flight)
             return
@@ -226,9 +227,24 @@ class Flights:
         flight.timer = None
         if flight.log.readers or not flight.running:
             return
-        if flight.followers is not None and flight.followers():
+        if flight.followers is not None:
+            asking = asyncio.get_running_loop().create_task(self._abandon_unless_followed(flight, flight.followers))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+        else:
+            self._give_up(flight)
+
+    async def _abandon_unless_followed(self, flight: Flight, followers: Callable[[], Awaitable[int]]) -> None:
+        """What is known of followers is as old as the last word that was told them: one may have come since."""
+        followed = await followers()
+        if flight.log.readers or not flight.running or flight.timer is not None:
+            return  # somebody is back, or was and has left again
+        if followed:
             flight.timer = asyncio.get_running_loop().call_later(FOLLOWED_SECONDS, self._abandon, flight)
-            return
+        else:
+            self._give_up(flight)
+
+    def _give_up(self, flight: Flight) -> None:
         flight.given_up = True  # from here on nobody may join; the task ends at its next step
         if self._shared.get(flight.key) is flight:
             del self._shared[flight.key]
@@ -237,7 +253,8 @@ class Flights:
 
     def _landing(self, flight: Flight) -> None:
         """Its task is over."""
-        flight.log.end(Ending(error=None))  # a task that was cancelled before its first step has not said so
+        # A task that was cancelled before its first step has not said so.
+        flight.log.end(Ending(Reason.CLIENT_GONE, UpstreamCut("the answer was given up")))
         if flight.timer is not None:
             flight.timer.cancel()
             flight.timer = None
@@ -268,6 +285,8 @@ class Flights:
             if flight.timer is not None:
                 flight.timer.cancel()
             self._forget(flight)
+        for asking in list(self._asking):
+            asking.cancel()
         tasks = [flight.task for flight in self._all if flight.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from cacheproxy.core.model import Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.engine.record import Budget
-from cacheproxy.errors import CacheproxyError, UpstreamCut
+from cacheproxy.errors import AnswerError, CacheproxyError, UpstreamCut, UpstreamUnreachable
 
 READ_AHEAD = 2**20
 """Bytes that the producer may be ahead of the fastest reader."""
 AT_ONCE = 256 * 2**10
 """Bytes that a reader is given in one piece, at least one write of the producer."""
+_NO_HEAD = "The backend's answer was given up before it began."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,9 @@ class Log:
     async def room(self) -> None:
         """Wait until a reader is near the end of what has been written, or there is none."""
         ahead = min(READ_AHEAD, self._most)
-        while self._readers and not self._hasty and self.length - self._furthest > ahead and self.ending is None:
+        while self._readers and self.length - self._furthest > ahead and self.ending is None:
+            if self._hasty and self.whole:
+                return
             self._room = asyncio.get_running_loop().create_future()
             try:
                 await self._room
@@ -115,13 +118,9 @@ class Log:
                 self._room = None
 
     def hasten(self) -> None:
-        """Somebody waits for the end: from now on the producer is not held back by who reads."""
+        """Somebody waits for the end: while everything is kept, the producer is not held back by who reads."""
         self._hasty = True
         self._make_room()
-
-    def has_let_go(self, reader: "Reader") -> bool:
-        """Whether something that `reader` has not seen is gone."""
-        return reader.at < self._first
 
     def release(self) -> None:
         """Let go of what is held; for a log that nobody may come to any more."""
@@ -221,24 +220,27 @@ class Reader:
         return f"<Reader at {self.offset} of {self._log.length} bytes>"
 
     async def head(self) -> Head:
-        """Wait for the head. Raises what the producer met instead of one."""
+        """Wait for the head. Raises what the producer met instead of one, always an `AnswerError`."""
         while self._log.head is None:
             if self._log.ending is not None:
-                raise _again(self._log.ending.error)
+                error = self._log.ending.error
+                raise _again(error) if isinstance(error, AnswerError) else UpstreamUnreachable(_NO_HEAD)
             await self._changed()
         return self._log.head
 
     async def end(self) -> Ending:
-        """Wait until nothing more will come. Nobody is held back for who waits for all of it."""
-        self._log.hasten()
+        """Wait until nothing more will come; for who has read what came."""
         while self._log.ending is None:
             await self._changed()
         return self._log.ending
 
-    @property
-    def dropped(self) -> bool:
-        """Something that it has not seen is gone."""
-        return self._log.has_let_go(self)
+    async def outlast(self) -> Ending | None:
+        """Wait for the end before reading anything, which holds nobody back; None as soon as the answer is longer than
+        is held."""
+        self._log.hasten()
+        while self._log.ending is None and self._log.whole:
+            await self._changed()
+        return self._log.ending if self._log.whole else None
 
     @property
     def ended(self) -> bool:
@@ -284,6 +286,6 @@ class Reader:
             self._waiter = None
 
 
-def _again(error: CacheproxyError | None) -> CacheproxyError:
+def _again(error: CacheproxyError) -> CacheproxyError:
     """The error for one more reader: an exception that many raise would collect all their tracebacks."""
-    return copy(error) if error is not None else UpstreamCut("an answer ended without its head")
+    return copy(error)

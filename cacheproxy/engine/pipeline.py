@@ -142,8 +142,9 @@ class Pipeline:
     async def _streamed(self, call: Call, bound: Bound) -> Served:
         """The answer as a stream: the rest of one that was cut off, with signs of life until it begins, or plain."""
         wish = bound.wish
-        if wish.identity is not None and (resumed := await self._exchange.resume(call, bound)) is not None:
-            return resumed
+        if wish.identity is not None and await self._shelf.is_current():  # no look has told of removals yet
+            if (resumed := await self._exchange.resume(call, bound)) is not None:
+                return resumed
         if not wish.heartbeat:
             return await self._found_or_fetched(call, bound)
         return await alive(self._found_or_fetched(call, bound), wish.heartbeat, self._serving.voice.opened)

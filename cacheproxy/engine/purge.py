@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cacheproxy.core.removal import Felled, Order, Removal, Removals, Selector
 from cacheproxy.engine.guard import GuardedIndex
-from cacheproxy.errors import Trouble
+from cacheproxy.errors import Trouble, place_of
 from cacheproxy.ports import Clock, Epochs, Journal, Stock
 
 log = logging.getLogger("cacheproxy.purge")
@@ -166,6 +166,6 @@ class Purge:
 
 
 def _seen(task: "asyncio.Task[_Begun] | asyncio.Task[int]") -> None:
-    """Also if nobody waits for it any more."""
-    if not task.cancelled():
-        task.exception()
+    """Also if nobody waits for it any more: what is no trouble is a fault of ours."""
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, Trouble):
+        log.error("a purge failed inside the proxy: %s", place_of(error))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
+from cacheproxy.core import fields as http_fields
 from cacheproxy.core import policy, usage
 from cacheproxy.core.model import Endpoint
 from cacheproxy.engine.bound import Bound, Head, Outgoing
@@ -69,7 +70,7 @@ class Sender:
             additions.append(_Addition(USAGE, options))
         about = (bound.ask.endpoint, bound.ask.model)
         head = bound.head
-        if bound.wish.ids:  # what the ids of a stream of ours are for; the backend is to begin at the beginning
+        if http_fields.first(head.fields, b"last-event-id") is not None:  # the backend is to begin at the beginning
             head = replace(head, fields=tuple(line for line in head.fields if line[0].lower() != b"last-event-id"))
         reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions)
         return reply, any(addition.name == USAGE for addition in added)

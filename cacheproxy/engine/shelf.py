@@ -1,8 +1,7 @@
 """What is stored, as the engine sees it: nothing is taken from it, or laid on it, that a removal has felled.
 
-A look gives an entry that stands when it is given; the store may still hold others.
-Whoever waits before serving it asks `holds` last, with nothing
-awaited between that and the serving.
+A look gives an entry that stands when it is given; the store may still hold others. Whoever waits before serving it
+asks `holds` last, with nothing awaited between that and the serving.
 """
 
 import math
@@ -90,6 +89,10 @@ class Shelf:
                 return False  # what it told may be as old as that
         removals = self._removals
         return removals.epoch == mark.settled or all(removals.stands(entry, mark.settled) for entry in entries)
+
+    async def is_current(self) -> bool:
+        """Know every removal that has been acknowledged so far; False if that cannot be told."""
+        return await self.holds(Mark(self._removals.epoch, -math.inf))
 
     async def acknowledged_since(self, mark: Mark, *, looked: bool) -> float:
         """The moment of the monotonic clock since which removals may have been acknowledged that are not known here;

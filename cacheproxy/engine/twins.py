@@ -36,11 +36,11 @@ class Twins:
             return None
         reader = flight.reader()
         try:
-            ending = await reader.end()
+            ending = await reader.outlast()
         finally:
             reader.close()
         found = None
-        if ending.reason is None and ending.error is None:
+        if ending is not None and ending.reason is None and ending.error is None:
             found = (await self._scrutiny.look(bound, asked, [candidate], threshold)).like
         self._journal.count("coalesced", "twin" if found is not None else "other_twin")
         return found

@@ -126,7 +126,8 @@ class Proxy:
             if bodyless:
                 transport.write(head)
             elif chunked:
-                transport.write(b"%b%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body))
+                chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""  # one of no bytes would be the last
+                transport.write(b"%b%b0\r\n\r\n" % (head, chunk))
             else:
                 transport.write(head + body)
             await request.writer.drain()

@@ -9,7 +9,7 @@ import pytest
 from cacheproxy.core.outcome import Reason
 from cacheproxy.engine.log import AT_ONCE, READ_AHEAD, Ending, Head, Log, Reader
 from cacheproxy.engine.record import Budget
-from cacheproxy.errors import UpstreamCut, UpstreamTimeout
+from cacheproxy.errors import UpstreamCut, UpstreamTimeout, UpstreamUnreachable
 
 HEAD = Head(200, b"OK", ())
 PIECES = [b"event %d;" % number for number in range(40)]
@@ -110,7 +110,7 @@ async def test_no_head_is_the_producers_error_for_each_reader_its_own():
 async def test_an_end_without_head_or_error_is_an_error_too():
     running = log()
     running.end(Ending())
-    with pytest.raises(UpstreamCut):
+    with pytest.raises(UpstreamUnreachable):
         await running.reader().head()
 
 
@@ -423,14 +423,43 @@ async def test_no_reader_is_kept_alive_by_the_log():
 
 async def test_who_waits_for_the_end_holds_nobody_back():
     """He reads nothing before it, and must not be what the producer waits for."""
-    log = Log(32 * 2**20, Budget(64 * 2**20), whole=True)
-    reader = log.reader()
-    waiting = asyncio.create_task(reader.end())
+    running = log(32 * 2**20)
+    reader = running.reader()
+    waiting = asyncio.create_task(reader.outlast())
+    await turns()
     for _ in range(8):
-        log.append(bytes(2**20))
+        running.append(bytes(2**20))
         async with asyncio.timeout(5):
-            await log.room()
-    log.end(Ending())
-    assert (await waiting).error is None
-    assert not reader.dropped
-    assert sum([len(await reader.read()) for _ in range(8)]) == 8 * 2**20
+            await running.room()
+    running.end(Ending())
+    ending = await waiting
+    assert ending is not None and ending.error is None
+    assert len(await all_of(reader)) == 8 * 2**20
+
+
+async def test_who_waits_for_the_end_of_what_is_too_long_is_told_so():
+    """Nothing is held for him any more, and the reader who reads sets the pace again."""
+    running = log(4 * 2**20)
+    waits, reads = running.reader(), running.reader()
+    waiting = asyncio.create_task(waits.outlast())
+    await turns()
+    for _ in range(5):
+        running.append(bytes(2**20))
+    assert await waiting is None
+    waits.close()
+    held_back = asyncio.create_task(running.room())
+    await turns()
+    assert not held_back.done()
+    while running.behind(reads):
+        await reads.read()
+    await held_back
+    assert running.held == 0
+
+
+async def test_no_head_is_an_error_that_callers_can_be_told():
+    """Also where what ended it is what breaks off an answer that has begun."""
+    running = log()
+    reader = running.reader()
+    running.end(Ending(Reason.INCOMPLETE, UpstreamCut("cut")))
+    with pytest.raises(UpstreamUnreachable):
+        await reader.head()

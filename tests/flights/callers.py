@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import struct
 from typing import Any
 
 from tests.rig import BODY, CHAT
@@ -92,6 +94,8 @@ class Caller(asyncio.Protocol):
 
     def leave(self) -> None:
         """Reset the connection."""
+        if not self.over and (connection := self.transport.get_extra_info("socket")) is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
 
 

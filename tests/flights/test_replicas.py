@@ -131,6 +131,19 @@ async def test_a_purge_in_the_middle_lets_nobody_join_at_the_other_replica(pair,
     assert (await first.end()).body == (await next_one.end()).body == WHOLE
 
 
+async def test_nobody_goes_on_with_what_was_purged_at_the_other_replica(pair, streets, stage, backend, session):
+    """This one has heard nothing of the purge, and asks before it goes on with what it holds."""
+    await stage.let()
+    whole = (await (await streets[0].stream(headers={"X-Cache-Event-Ids": "on"})).end()).body
+    last = re.findall(rb"^id: (\S+)$", whole, re.MULTILINE)[5].decode()
+    order = {"selector": {"all": True}, "confirm": "purge all"}
+    async with session.post(pair[1].admin + "/admin/purge", json=order) as answer:
+        assert answer.status == 200
+    body = (await (await streets[0].stream(headers={"Last-Event-ID": last})).end()).body
+    assert re.sub(rb"^id: \S+\n", b"", body, flags=re.MULTILINE) == WHOLE
+    assert backend.calls == 2
+
+
 async def test_a_replica_that_is_killed(pair, streets, stage, backend, redis):  # noqa: F811
     """Who follows elsewhere is told within the lease; who has seen nothing yet gets a new generation, one for all; and
     nothing is left of the old one."""
