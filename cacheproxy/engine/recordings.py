@@ -133,7 +133,7 @@ class GuardedRecordings:
             is_waited_for = False
         if isinstance(found, Trouble):
             raise found
-        return found if isinstance(found, bytes) else GuardedLead(cast("Lead", found), self.lease / 2, self._told)
+        return found if isinstance(found, bytes) else GuardedLead(cast("Lead", found), self.lease, self._told)
 
     async def follow(self, key: bytes, identity: bytes, after: int) -> AsyncGenerator[Sequence[bytes], None]:
         batches = self._recordings.follow(key, identity, after)

@@ -23,9 +23,13 @@ Words = tuple[Script, Sequence[str], Sequence[str | bytes | int]]
 Speech = Lane[Words, Any]
 """What is said while all round trips are under way goes together with the next."""
 
-ATTEMPTS, PAUSE = 3, 0.02
-"""How often something is said if no answer comes, and seconds between two times. It is carried out once."""
-UNSURE = frozenset({Kind.TIMEOUT, Kind.RESET})
+PAUSE = 0.02
+PATIENCE = 0.75
+"""The share of a lease for which something is said again and again."""
+PASSING = frozenset({
+    Kind.TIMEOUT, Kind.RESET, Kind.REFUSED, Kind.POOL, Kind.LOADING, Kind.BUSY, Kind.MASTERDOWN, Kind.CLUSTERDOWN,
+})  # fmt: skip
+"""What may pass by itself. After a time-out or a break it may have been carried out, and is not done twice."""
 FINAL = frozenset({"lost", "too_large", "closed"})
 """Kinds of trouble after which who follows need not be told."""
 LARGEST_MESSAGE = 64 * 2**10
@@ -206,12 +210,14 @@ class RedisLead:
         self._followers = followers
 
     async def _answer(self, words: Words) -> Any:
-        """To what is said. A loop that was held up for a moment, or a connection that broke, ends no recording."""
-        for attempt in range(1, ATTEMPTS + 1):
+        """To what is said. As long as nobody can have taken us for dead, what passes by itself ends no recording: a
+        loop that was held up, a connection that broke, a server that cannot be reached for a moment."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._terms.lease * PATIENCE
+        while True:
             try:
                 return await said(self._speech, words)
             except Trouble as trouble:
-                if attempt == ATTEMPTS or trouble.kind not in UNSURE:
+                if trouble.kind not in PASSING or loop.time() >= until:
                     raise
             await asyncio.sleep(PAUSE)
-        raise AssertionError  # the last attempt returned or raised

@@ -282,12 +282,32 @@ async def test_an_answer_that_is_lost_ends_nothing_and_nothing_is_said_twice(red
 
 async def test_when_no_answer_comes_again_and_again_it_is_over(redis):
     async with telling() as tell:
-        here, there = tell(redis.url), tell(redis.url)
+        here, there = tell(redis.url, lease=LEASE), tell(redis.url, lease=LEASE)
         lead = await here.lead()
         reading = there.reading(1, lead.identity)
         await until(lambda: reading.opened)
-        Deaf(lead, 3)
+        Deaf(lead, 10**6)
         assert await kind_of(lead.append(records(1, 1))) == "timeout"
         assert await kind_of(lead.renew()) == "timeout"
         assert await kind_of(reading.task) == "lost"
         assert reading.come == records(1, 1)
+
+
+async def test_a_server_that_cannot_be_reached_for_a_moment_ends_nothing(redis, relay):
+    """Longer than a few attempts take: it is said again for as long as nobody can have taken the producer for dead."""
+    async with telling() as tell:
+        here, there = tell(relay.url), tell(redis.url)
+        lead = await here.lead()
+        reading = there.reading(1, lead.identity)
+        await until(lambda: reading.opened)
+        trying = Deaf(lead, 0)
+        relay.refuse()
+        relay.reset()
+        saying = asyncio.create_task(lead.append(records(1, 3)))
+        await until(lambda: len(trying.words) > 5)
+        assert not saying.done()
+        relay.accept()
+        await saying
+        await lead.end(records(4, 1), WINDOW)
+        await reading.task
+        assert reading.come == records(1, 4)
