@@ -80,6 +80,47 @@ class Draining(AnswerError):
     status, code, kind, retry, retry_after = 503, "draining", "server_error", True, 1
 
 
+class Refused(AnswerError):
+    """The request was not let through to a backend now. Another try, `retry_after` seconds later, may be."""
+
+    kind, retry = "server_error", True
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class QueueFull(Refused):
+    status, code, kind = 429, "queue_full", "rate_limit_error"
+
+
+class Shed(Refused):
+    """Less urgent work is not taken while the backend is overloaded."""
+
+    status, code, kind = 429, "shed", "rate_limit_error"
+
+
+class QueueTimeout(Refused):
+    status, code = 503, "queue_timeout"
+
+
+class CircuitOpen(Refused):
+    """No backend is asked now, since none has answered lately."""
+
+    status, code = 503, "circuit_open"
+
+
+class RateLimited(Refused):
+    """The key has used up what it may in this window. `fields`: header lines that say how it stands."""
+
+    status, code = 429, "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after: int, kind: str, fields: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(message, retry_after)
+        self.kind = kind
+        self.fields = fields
+
+
 class UpstreamUnreachable(AnswerError):
     """No backend took the request, or the one that did broke off before its answer began."""
 

@@ -11,6 +11,7 @@ from cacheproxy.core.outcome import Outcome
 from cacheproxy.core.past import Past
 from cacheproxy.core.removal import Felled, Order, Selector
 from cacheproxy.core.snapshot import Snapshot
+from cacheproxy.core.standing import Standing
 from cacheproxy.core.stock import BadCursor as BadCursor  # noqa: PLC0414 - here others look for it
 from cacheproxy.core.stock import Kept as Kept  # noqa: PLC0414
 from cacheproxy.core.stock import Listed as Listed  # noqa: PLC0414
@@ -249,13 +250,14 @@ class Notices(Protocol):
 @dataclass(frozen=True, slots=True)
 class Outbound:
     """A request for the backend. `body`: its bytes, None for none, or a stream that can be sent only once; `route`: by
-    what a replica is chosen that has its prefix."""
+    what a replica is chosen that has its prefix; `standing`: how it waits for a slot, None for what takes none."""
 
     method: str
     target: bytes
     fields: Fields
     body: bytes | AsyncIterator[bytes] | None
     route: Route | None = None
+    standing: Standing | None = None
 
 
 class Reply(Protocol):
