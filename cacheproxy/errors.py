@@ -121,6 +121,12 @@ class RateLimited(Refused):
         self.fields = fields
 
 
+class AnsweredMeanwhile(AnswerError):
+    """While the request waited for its turn its answer has been stored. Never told to a caller."""
+
+    status, code, retry, retry_after = 503, "answered_meanwhile", True, 1
+
+
 class UpstreamUnreachable(AnswerError):
     """No backend took the request, or the one that did broke off before its answer began."""
 

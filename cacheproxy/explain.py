@@ -44,7 +44,8 @@ def explain(settings: Settings, method: str, path: str, lines: Sequence[str], bo
         wishes = wishes_of(head_fields, None)
         refusal = policy.may_look_head(head_fields, wishes, off=binder.off)
         if refusal is not None:
-            outgoing, found = binder.unread(head, endpoint, body, wishes)
+            unlooked = binder.unread(head, endpoint, body, wishes)
+            outgoing, found = unlooked.outgoing, unlooked.prefix
             goes = _with_hints(settings, secret, outgoing.plain, found)
             return {
                 "endpoint": endpoint.value, "exact": _no(refusal), "prefix": _prefix(settings, found),

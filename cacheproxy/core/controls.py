@@ -17,7 +17,7 @@ MAX_LIST_BYTES = 64 * 1024
 """Of a list of names as it is written; as much as a line of a head may have."""
 MOST_LABELS = 256
 """Names of one kind from one source. With more, nothing is kept: a removal would miss what is left out."""
-DEFAULT_PRIORITY = 1
+UNKNOWN_URGENCY = -1
 _MEMBER = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^,"]|")+')
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 GREATEST = 2.0**31
@@ -28,8 +28,8 @@ LITELLM_NAMES = frozenset({"ttl", "s-maxage", "s-max-age", "no-cache", "no-store
 @dataclass(frozen=True, slots=True)
 class Controls:
     """Seconds where a number is meant. `max_stale` is infinite for a bare ``max-stale``. `priority`: 0 is the most
-    urgent, 2 is batch work. `semantic`: the least similarity, infinite for none at all. `opted_in`: the request has a
-    control that only makes sense with a cache."""
+    urgent, 2 is batch work, None: it says nothing. `semantic`: the least similarity, infinite for none at all.
+    `opted_in`: the request has a control that only makes sense with a cache."""
 
     no_cache: bool = False
     no_store: bool = False
@@ -42,7 +42,7 @@ class Controls:
     namespace: str = ""
     knowledge: str = ""
     tags: tuple[str, ...] = ()
-    priority: int = DEFAULT_PRIORITY
+    priority: int | None = None
     semantic: float | None = None
     opted_in: bool = field(default=False, compare=False)
 
@@ -88,8 +88,8 @@ def read(fields: Fields, body_field: Any = None) -> Controls | BadControl:
     if isinstance(names, BadControl):
         return names
     namespace, knowledge, tags = names
-    priority = _priority(fields)
-    if priority is None:
+    priority = urgency(fields)
+    if priority == UNKNOWN_URGENCY:
         return BadControl("X-Priority", "P0, P1 or P2")
     bad = (
         _lifetime(fields, draft)
@@ -174,13 +174,14 @@ def _labels(fields: Fields) -> tuple[str, str, str] | BadControl:
     return escaped(told), lists[0], lists[1]
 
 
-def _priority(fields: Fields) -> int | None:
-    """Our own header, else RFC 9218's; the last of either. None: our own says something else."""
+def urgency(fields: Fields) -> int | None:
+    """Our own header, else RFC 9218's; the last of either. None: nothing; `UNKNOWN_URGENCY`: our own says something
+    else."""
     own = values(fields, b"x-priority")
     if own:
-        return _PRIORITIES.get(own[-1].decode("latin-1").strip().upper())
+        return _PRIORITIES.get(own[-1].decode("latin-1").strip().upper(), UNKNOWN_URGENCY)
     found = _URGENCY.search(b",".join(values(fields, b"priority")).decode("latin-1"))
-    return _BY_URGENCY[int(found.group(1))] if found else DEFAULT_PRIORITY
+    return _BY_URGENCY[int(found.group(1))] if found else None
 
 
 def _name(value: bytes) -> str | None:

@@ -70,6 +70,9 @@ class Reason(Enum):
     SHADOW = ("shadow", "A stored answer was found and compared with the backend's, but not served (`shadow`).")
     REFRESHED = ("refreshed", "An answer was served and a new one is being fetched in the background.")
     BACKEND_FAILED = ("backend_failed", "The backend failed, and a stored answer was allowed in its place.")
+    OVERLOADED = (
+        "overloaded", "There was no room at the backend, and a stored answer was allowed in place of a refusal.",
+    )  # fmt: skip
     RESUMED = ("resumed", "The rest of a stream that was cut off, after the event that the request names.")
     PARTLY_STORED = ("partly_stored", "Some inputs of this batch were stored; the backend was asked for the others.")
     USAGE_MISSING = ("usage_missing", "The stored stream has no token usage, and this request asks for it.")

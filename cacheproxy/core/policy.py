@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cacheproxy.core import coding, responses
+from cacheproxy.core import coding, responses, rules
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.model import Ask, Endpoint, Fields, Form
@@ -30,6 +30,17 @@ KEPT_VARIANTS = frozenset({
     b"accept", b"accept-encoding", b"origin", b"host", *http_fields.CREDENTIALS,
 })  # fmt: skip
 """Members of a backend's ``Vary`` that do not matter: the scope or the stored form covers them already."""
+
+
+_LOOKS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
+
+
+def is_work(method: str, target: bytes, free: rules.Globs = ()) -> bool:
+    """Whether a request is work for a backend, and so takes a slot. `free`: paths of requests that are none."""
+    if method in _LOOKS:
+        return False
+    path = target.partition(b"?")[0].decode("latin-1")
+    return not any(pattern.match(path) for pattern in free)
 
 
 def endpoint_of(method: str, target: bytes) -> Endpoint | None:

@@ -110,6 +110,7 @@ class Settled:
     semantic: bool | None = None
     ttl: float | None = None
     threshold: float | None = None
+    shed_threshold: float | None = None
     keywords: float | None = None
     verifier: bool | None = None
     priority: int | None = None
@@ -130,7 +131,18 @@ class Rule:
     settles: Settled
 
 
-_FIRST_WINS = ("exact", "semantic", "ttl", "threshold", "keywords", "verifier", "priority", "scope", "variants")
+_FIRST_WINS = (
+    "exact",
+    "semantic",
+    "ttl",
+    "threshold",
+    "shed_threshold",
+    "keywords",
+    "verifier",
+    "priority",
+    "scope",
+    "variants",
+)
 NOTHING = Settled()
 
 

@@ -21,6 +21,7 @@ from cacheproxy.core import (
     prefix,
     rules,
     splice,
+    urgency,
 )
 from cacheproxy.core.canonical import Ignored
 from cacheproxy.core.controls import Controls
@@ -30,7 +31,7 @@ from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.question import Question, question
 from cacheproxy.core.rules import Facts, Mode, Rule, Settled, Share
-from cacheproxy.engine.bound import Bound, BoundItem, Head, Outgoing, Unbound
+from cacheproxy.engine.bound import Bound, BoundItem, Head, Outgoing, Unbound, Unlooked
 from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.errors import AnswerError, InvalidHeader, InvalidJson, RequestTooLarge, UnsupportedEncoding
 
@@ -79,25 +80,32 @@ class Binder:
         """Whether bodies to `endpoint` are read even if nothing will be looked up."""
         return endpoint in STREAMED
 
-    def unread(self, head: Head, endpoint: Endpoint, raw: bytes, wishes: Controls) -> tuple[Outgoing, Prefix | None]:
+    def urgency(self, head: Head, wishes: Controls | None = None, body: dict[str, Any] | None = None) -> int:
+        """The priority of a request, as far as its head, or its body too, tell."""
+        settled, _ = self._settled(head, body or {}, wishes or controls.NONE)
+        said = controls.urgency(head.fields) if wishes is None else wishes.priority
+        return urgency.priority(None if said == controls.UNKNOWN_URGENCY else said, settled.priority, body)
+
+    def unread(self, head: Head, endpoint: Endpoint, raw: bytes, wishes: Controls) -> Unlooked:
         """A body that passes without being looked up: without LiteLLM's field if it has it, its prefix made stable.
         What cannot be read passes as it is."""
-        as_it_is = Outgoing(raw, (), raw)
+        as_it_is = Unlooked(Outgoing(raw, (), raw), self.urgency(head, wishes))
         if not (self.reads(endpoint) or (self.terms.litellm_body and b"cache" in raw)):
-            return as_it_is, None
+            return as_it_is
         try:
             outgoing = self._unpacked(head.fields, raw)
         except AnswerError:
-            return as_it_is, None
+            return as_it_is
         body = canonical.read(outgoing.plain)
         if body is None:
-            return as_it_is, None
+            return as_it_is
         outgoing, _ = self._own_removed(outgoing, body.fields)
         if not canonical.is_clear(outgoing.plain, body.fields):
-            return outgoing, None
+            return replace(as_it_is, outgoing=outgoing)
         settled, _ = self._settled(head, body.fields, wishes)
+        priority = self.urgency(head, wishes, body.fields)
         outgoing, _, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
-        return outgoing, found
+        return Unlooked(outgoing, priority, found)
 
     def bind(
         self, head: Head, endpoint: Endpoint, raw: bytes, *, parsed: Callable[[], None] = lambda: None
@@ -124,7 +132,8 @@ class Binder:
             outgoing, told, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
             body = body if told is body.fields else replace(body, fields=told)
         if refusal is not None or not clear or (items is None and endpoint is Endpoint.EMBEDDINGS):
-            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found)
+            priority = urgency.priority(wishes.priority, settled.priority, body.fields)
+            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found, priority)
         form = self._form(endpoint, body.fields, items)
         if bases := (*settled.kb, *extracted.kb):
             wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, bases))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cacheproxy.core import coding, key, resumption, rules
+from cacheproxy.core import coding, key, resumption, rules, urgency
 from cacheproxy.core.controls import Controls
 from cacheproxy.core.embeddings import Item
 from cacheproxy.core.extraction import NOTHING, Extracted
@@ -11,6 +11,8 @@ from cacheproxy.core.model import Ask, Fields
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode, Settled
+from cacheproxy.core.standing import Standing
+from cacheproxy.core.urgency import LEAST, USUAL
 from cacheproxy.engine.asked import Asked
 from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.prefixed import Prefix
@@ -19,7 +21,7 @@ from cacheproxy.engine.prefixed import Prefix
 @dataclass(frozen=True, slots=True)
 class Head:
     """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals were
-    known when it came; `arrived`: when that was, by the monotonic clock."""
+    known when it came; `arrived`: when that was, by the monotonic clock; `priority`: 0 is the most urgent."""
 
     method: str
     target: bytes
@@ -27,6 +29,11 @@ class Head:
     credential: bytes
     epoch: int = 0
     arrived: float = 0.0
+    priority: int = USUAL
+
+    def standing(self, model: str, size: int) -> Standing:
+        """How it waits for a slot. `size`: bytes of its body."""
+        return Standing(self.priority, self.credential, model=model, size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +123,15 @@ class Bound:
 
     @property
     def priority(self) -> int:
-        """0 is the most urgent; a rule can only lower it."""
-        return max(self.controls.priority, self.settled.priority or 0)
+        """0 is the most urgent."""
+        return urgency.priority(self.controls.priority, self.settled.priority, self.body)
+
+    def standing(self, *, background: bool = False) -> Standing:
+        """How it waits for a slot. `background`: nobody waits for it, so that it takes one only if it is free."""
+        ask, size = self.ask, len(self.outgoing.plain)
+        if background:
+            return Standing(LEAST, ask.credential, model=ask.model, size=size, patience=0)
+        return Standing(self.priority, ask.credential, model=ask.model, size=size, name=ask.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +142,14 @@ class Unbound:
     outgoing: Outgoing
     controls: Controls
     rows: tuple[int, ...] = ()
+    prefix: Prefix | None = None
+    priority: int = USUAL
+
+
+@dataclass(frozen=True, slots=True)
+class Unlooked:
+    """A request whose head alone keeps it from being looked up, as it goes to the backend."""
+
+    outgoing: Outgoing
+    priority: int
     prefix: Prefix | None = None

@@ -25,22 +25,24 @@ HOLD_BYTES = 2**20
 HOLD_SECONDS = 0.05
 """A JSON answer is held until it is whole, so that its head can say whether it is kept; at most so long."""
 
-Rescue = Callable[[], Awaitable[Served | None]]
-"""Gives a stored answer for a request whose fetch has failed; None if none may be served."""
+Rescue = Callable[[Reason], Awaitable[Served | None]]
+"""Gives a stored answer for a request whose fetch has failed in this way; None if none may be served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
     """Why an answer is fetched, and what may be served in its place. `shadow`: a stored answer could have been served;
-    `rescue`: gives what to serve where the backend failed; `stored`: looks for a stored answer once more; None where
-    the answer is not to be shared; `since`: when the first look was, by the monotonic clock; `unknown`: since when
-    removals may have been acknowledged that are not known here, infinite for none."""
+    `rescue`: gives what to serve where the backend failed or has no room; `stored`: looks for a stored answer once
+    more, None where the answer is not to be shared; `found`: whether there is one; `since`: when the first look was, by
+    the monotonic clock; `unknown`: since when removals may have been acknowledged that are not known here, infinite for
+    none."""
 
     reason: Reason
     forward: Forward
     shadow: bool = False
     rescue: Rescue | None = None
-    stored: Rescue | None = None
+    stored: Callable[[], Awaitable[Served | None]] | None = None
+    found: Callable[[], Awaitable[bool]] | None = None
     since: float = 0.0
     unknown: float = math.inf
 

@@ -26,7 +26,7 @@ from cacheproxy.engine.passage import Passage
 from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served
-from cacheproxy.errors import AnswerError
+from cacheproxy.errors import AnsweredMeanwhile, AnswerError
 from cacheproxy.ports import Journal, Reply
 
 FAILED = frozenset({500, 502, 503, 504})
@@ -50,15 +50,14 @@ class Exchange:
         self._journal = journal
 
     async def relay(  # noqa: PLR0913 - one request, every fact about it
-        self, call: Call, body: Outgoing | AsyncIterator[bytes] | None, credential: bytes, endpoint: Endpoint | None,
+        self, call: Call, head: Head, body: Outgoing | AsyncIterator[bytes] | None, endpoint: Endpoint | None,
         reason: Reason, prefix: Prefix | None = None,
     ) -> Served:  # fmt: skip
         """The backend's answer, neither looked up nor kept. `prefix`: what the backend reads first, where known."""
         account = self._ledger.open(prefix)
-        head = Head(call.method, call.target, call.fields, credential)
         reply = await self._sender.pass_on(head, body, prefix)
         call.stages.lap("upstream")
-        self._authority.heard(credential, reply.status, proves=endpoint is not None)
+        self._authority.heard(head.credential, reply.status, proves=endpoint is not None)
         account.heard(reply)
         return await self.hand_on(call, endpoint, reply, Outcome(Source.BYPASS, reason, Forward.BYPASS), account)
 
@@ -83,9 +82,14 @@ class Exchange:
                     return served
                 flight = self._flights.of(name, want.unknown)
             if flight is None:
-                flight, reader = self._flights.begin(bound, shared=shared, numbered=bound.wish.ids)
+                flight, reader = self._flights.begin(
+                    bound, shared=shared, numbered=bound.wish.ids, found=want.found if shared else None
+                )
+                call.stages.standing = flight.work.standing
                 step = await self._lead(call, bound, want, flight, reader, failures)
             else:
+                call.stages.standing = flight.work.standing
+                flight.work.standing.urge(bound.priority)
                 step = await self._follow(call, bound, want, flight, flight.reader(), failures)
             if isinstance(step, Served):
                 return step
@@ -128,7 +132,7 @@ class Exchange:
         """The answer that `flight` gives to `reader`, or what to do instead."""
         try:
             step = await self._wait(call, bound, flight, reader, failures)
-            call.stages.lap("upstream")
+            call.stages.waited("upstream")
             self._journal.count("coalesced", step.value)
             if step is Step.READ:
                 return await self._read(call, bound, want, flight, reader, collapsed=True)
@@ -145,6 +149,8 @@ class Exchange:
         told."""
         try:
             head = await reader.head()
+        except AnsweredMeanwhile:
+            return Step.LOOK
         except AnswerError:
             if following.at_end(None, failed=True, failures=failures, same_form=True) is Step.AGAIN:
                 return Step.AGAIN
@@ -185,8 +191,12 @@ class Exchange:
                 await reader.head()
             if flight.foreign:
                 return await self._follow(call, bound, want, flight, reader, failures)
-            await reader.head()
-            call.stages.lap("upstream")
+            try:
+                await reader.head()
+            except AnsweredMeanwhile:
+                reader.close()
+                return Step.LOOK
+            call.stages.waited("upstream")
             return await self._read(call, bound, want, flight, reader)
         except BaseException:
             reader.close()
@@ -197,9 +207,10 @@ class Exchange:
     ) -> Served:
         """What `flight` gives to `reader`, which has seen the head; or what is served in place of a failure."""
         head = await reader.head()
-        if want.rescue is not None and head.status in FAILED and (served := await want.rescue()) is not None:
-            reader.close()
-            return served
+        if want.rescue is not None and head.status in FAILED:
+            if (served := await want.rescue(Reason.BACKEND_FAILED)) is not None:
+                reader.close()
+                return served
         return await self._delivery.give(call, bound, want, flight, reader, collapsed=collapsed)
 
 

@@ -19,7 +19,7 @@ from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.log import Ending, Log, Reader
 from cacheproxy.engine.producer import Producer, Work
 from cacheproxy.engine.record import Budget
-from cacheproxy.errors import UpstreamCut
+from cacheproxy.errors import AnsweredMeanwhile, UpstreamCut
 from cacheproxy.ports import Clock, Journal
 
 LATE_SECONDS = 2.0
@@ -78,6 +78,14 @@ class Flight:
             self.timer.cancel()
             self.timer = None
         return self.log.reader()
+
+
+def _unless(found: Callable[[], Awaitable[bool]]) -> Callable[[], Awaitable[None]]:
+    async def recheck() -> None:
+        if await found():
+            raise AnsweredMeanwhile("It has been answered meanwhile.")
+
+    return recheck
 
 
 class Sharing(Protocol):
@@ -169,10 +177,15 @@ class Flights:
         """Whether an answer to the request of `key` that begins now may be shared."""
         return self._terms.shared and key not in self._alone and not self._closing
 
-    def begin(self, bound: Bound, *, shared: bool, numbered: bool = False) -> tuple[Flight, Reader]:
-        """Ask the backend; the flight and its first reader. `shared`: others may join."""
+    def begin(
+        self, bound: Bound, *, shared: bool, numbered: bool = False, found: Callable[[], Awaitable[bool]] | None = None
+    ) -> tuple[Flight, Reader]:
+        """Ask the backend; the flight and its first reader. `shared`: others may join; `found`: looks whether the
+        answer has been stored, for when it has waited for its turn."""
         log = Log(self._terms.most, self._budget, whole=shared or numbered)
         work = self._producer.work(bound, log)
+        if found is not None:
+            work.standing.recheck = _unless(found)
         flight = Flight(bound.ask.key, self._identify(bound.ask.key, work.asked_at), work, log)
         flight.numbered = numbered
         reader = flight.reader()

@@ -10,6 +10,7 @@ import orjson
 
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core.model import Fields
+from cacheproxy.core.standing import Standing
 from cacheproxy.engine.authority import Authority
 from cacheproxy.engine.bound import Bound
 from cacheproxy.errors import AnswerError, Trouble, UpstreamCut
@@ -46,7 +47,9 @@ class Judge:
         """Whether the answer to `stored` is one to `asked`, by the model of `bound`. Raises `Trouble`."""
         if max(len(asked), len(stored)) > LONGEST:
             return False
-        request = Outbound("POST", TARGET, fields(bound.head.fields), body(bound.ask.model, asked, stored))
+        standing = Standing(bound.priority, bound.ask.credential, model=bound.ask.model, patience=0)
+        asks = body(bound.ask.model, asked, stored)
+        request = Outbound("POST", TARGET, fields(bound.head.fields), asks, standing=standing)
         try:
             reply = await self._backend.send(request)
         except AnswerError as error:

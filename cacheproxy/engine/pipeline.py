@@ -15,6 +15,7 @@ from cacheproxy.core.model import Endpoint, Entry
 from cacheproxy.core.outcome import Forward, Reason
 from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode
+from cacheproxy.core.urgency import LEAST
 from cacheproxy.engine.authority import Authority, Grant, accepted_at
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder, wishes_of
@@ -32,26 +33,26 @@ from cacheproxy.engine.serving import Serving
 from cacheproxy.engine.shelf import Mark, Shelf
 from cacheproxy.engine.twins import Twins
 from cacheproxy.engine.variants import Variants
-from cacheproxy.errors import CacheMiss, InvalidHeader, Trouble, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.errors import CacheMiss, InvalidHeader, Refused, Trouble, UpstreamTimeout, UpstreamUnreachable
 from cacheproxy.ports import Clock
 
 _MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING, Reason.ONE_FORM})
 """Why the exact layer did not answer, where an answer to a like question may."""
 _ALONE = frozenset({Reason.SHADOW, Reason.UNPROVEN_CREDENTIAL})
 """Why a request is answered with an answer of its own."""
-BATCH_WORK = 2
-"""The priority whose use alone keeps no answer alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
     """What the configuration says about answers past their lifetime, and shortly before its end.
 
-    `refresh`: the last share of a lifetime in which a use may have the answer fetched anew; 0 for never.
+    `refresh`: the last share of a lifetime in which a use may have the answer fetched anew; 0 for never;
+    `shed_threshold`: the similarity that does for batch work in place of a refusal, None for none.
     """
 
     allowance: Allowance
     refresh: float
+    shed_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ class Pipeline:
         body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
         if endpoint is None or body is not None:
             outgoing = Outgoing(body, (), body) if isinstance(body, bytes) else body
-            return await self._exchange.relay(call, outgoing, credential, None, Reason.UNCACHEABLE_PATH)
+            head = Head(call.method, call.target, call.fields, credential)
+            head = replace(head, priority=self._binder.urgency(head))
+            return await self._exchange.relay(call, head, outgoing, None, Reason.UNCACHEABLE_PATH)
         wishes = wishes_of(call.fields, None)
         refusal = policy.may_look_head(call.fields, wishes, off=self._binder.off)
         if refusal is not None:
@@ -122,7 +125,8 @@ class Pipeline:
         call.stages.lap("normalise")
         if isinstance(bound, Unbound):
             _refuse_if_only_cached(bound.controls)
-            return await self._exchange.relay(call, bound.outgoing, credential, endpoint, bound.reason, bound.prefix)
+            head = replace(head, priority=bound.priority)
+            return await self._exchange.relay(call, head, bound.outgoing, endpoint, bound.reason, bound.prefix)
         if len(bound.items) > 1:
             return await self._batch.answer(call, bound)
         if bound.variants > 1:
@@ -165,9 +169,11 @@ class Pipeline:
         _refuse_if_only_cached(wishes)
         body = await call.pieces(self._binder.terms.body_bytes if self._binder.reads(endpoint) else 0)
         if not isinstance(body, bytes):
-            return await self._exchange.relay(call, body, head.credential, endpoint, refusal)
-        outgoing, prefix = self._binder.unread(head, endpoint, body, wishes)
-        return await self._exchange.relay(call, outgoing, head.credential, endpoint, refusal, prefix)
+            head = replace(head, priority=self._binder.urgency(head, wishes))
+            return await self._exchange.relay(call, head, body, endpoint, refusal)
+        found = self._binder.unread(head, endpoint, body, wishes)
+        head = replace(head, priority=found.priority)
+        return await self._exchange.relay(call, head, found.outgoing, endpoint, refusal, found.prefix)
 
     async def _found_or_fetched(self, call: Call, bound: Bound) -> Served:
         look = await self._look(bound)
@@ -216,15 +222,30 @@ class Pipeline:
         return await self._serving.hit(call, bound, like.entry, grant, stale=False, likeness=likeness)
 
     async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Served:
-        """The backend's answer, or the one it is giving to another caller of the same; if the backend fails, the stored
-        one in `spare` (RFC 5861 section 4)."""
+        """The backend's answer, or the one it is giving to another caller of the same; if the backend fails or has no
+        room, the stored one in `spare` (RFC 5861 section 4)."""
+        want = await self._want(call, bound, reason, look, spare)
+        try:
+            return await self._exchange.fetch(call, bound, want)
+        except (UpstreamUnreachable, UpstreamTimeout, Refused) as error:
+            why = Reason.OVERLOADED if isinstance(error, Refused) else Reason.BACKEND_FAILED
+            served = None if want.rescue is None else await want.rescue(why)
+            if served is None and why is Reason.OVERLOADED:
+                served = await self._roughly(call, bound)
+            if served is None:
+                raise
+            return served
 
-        async def rescued() -> Served | None:
+    async def _want(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Want:
+        async def rescued(why: Reason) -> Served | None:
             if spare is None or (grant := await self._admit(call, bound, spare)) is None:
                 return None
             if not await self._shelf.holds(look.mark, spare):
                 return None
-            return await self._serving.hit(call, bound, spare, grant, stale=True, reason=Reason.BACKEND_FAILED)
+            return await self._serving.hit(call, bound, spare, grant, stale=True, reason=why)
+
+        async def found() -> bool:
+            return (await self._look(bound)).usable
 
         async def stored() -> Served | None:
             again = await self._look(bound)
@@ -239,17 +260,18 @@ class Pipeline:
         # Who wants a newer answer than the stored one, or has not been accepted by the backend, asks for himself.
         shares = bound.mode is Mode.ON and look.forward is not Forward.REQUEST and reason not in _ALONE
         unknown = await self._shelf.acknowledged_since(look.mark, looked=look.reason is not Reason.STORE_TROUBLE)
-        want = Want(
+        return Want(
             reason, look.forward, shadow=reason is Reason.SHADOW, rescue=rescued, stored=stored if shares else None,
-            since=look.mark.at, unknown=unknown,
+            found=found, since=look.mark.at, unknown=unknown,
         )  # fmt: skip
-        try:
-            return await self._exchange.fetch(call, bound, want)
-        except (UpstreamUnreachable, UpstreamTimeout):
-            served = await rescued()
-            if served is None:
-                raise
-            return served
+
+    async def _roughly(self, call: Call, bound: Bound) -> Served | None:
+        """For batch work that is refused: the answer to a question that is less like it, where that is allowed."""
+        least = bound.settled.shed_threshold or self._lasting.shed_threshold
+        if least is None or bound.priority < LEAST or self._semantic is None or bound.asked is None:
+            return None
+        heard = await self._heard(call, replace(bound, settled=replace(bound.settled, threshold=least)), self._semantic)
+        return heard if isinstance(heard, Served) else None
 
     async def _look(self, bound: Bound) -> _Look:
         mark = self._shelf.mark()
@@ -279,7 +301,7 @@ class Pipeline:
 
     async def _hit(self, call: Call, bound: Bound, entry: Entry, state: Freshness, grant: Grant) -> Served:
         renewed = False
-        if bound.priority < BATCH_WORK and bound.mode is not Mode.READ_ONLY and not bound.controls.only_if_cached:
+        if bound.priority < LEAST and bound.mode is not Mode.READ_ONLY and not bound.controls.only_if_cached:
             draw = 1.0 - random.random()  # noqa: S311 - not a secret
             due = state is Freshness.FRESH and freshness.is_due(entry, self._clock.now(), draw, self._lasting.refresh)
             if due or state is Freshness.REVALIDATE:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cacheproxy.core import policy
 from cacheproxy.core.model import Form
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.standing import Standing
 from cacheproxy.engine.authority import Authority
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.keeper import Keeper, Source
@@ -29,12 +30,13 @@ TERMINAL_SECONDS = 0.004
 @dataclass(slots=True)
 class Work:
     """An answer that is being fetched. `asked_at` is of the wall clock, `began` of the monotonic one; `recording`: as
-    soon as the head has come."""
+    soon as the head has come; `standing`: how it waits for a slot."""
 
     bound: Bound
     log: Log
     asked_at: float
     began: float
+    standing: Standing
     recording: Recording | None = None
 
     @property
@@ -58,7 +60,7 @@ class Producer:
 
     def work(self, bound: Bound, log: Log) -> Work:
         """The answer to `bound`, to be written to `log`, asked for now."""
-        return Work(bound, log, self._clock.now(), self._clock.monotonic())
+        return Work(bound, log, self._clock.now(), self._clock.monotonic(), bound.standing())
 
     async def produce(self, work: Work) -> None:
         """Fetch it. Raises nothing but `CancelledError`."""
@@ -66,7 +68,7 @@ class Producer:
         reply: Reply | None = None
         ending = Ending(Reason.CLIENT_GONE, UpstreamCut("the answer was given up"))
         try:
-            reply, sieved = await self._sender.send(work.bound)
+            reply, sieved = await self._sender.send(work.bound, work.standing)
             self._authority.heard(work.bound.ask.credential, reply.status, proves=True)
             account.heard(reply)
             ending = Ending(await self._read(work, reply, account, sieved=sieved))

@@ -52,7 +52,7 @@ class Refresher:
         asked_at, began = self._clock.now(), self._clock.monotonic()
         account = self._ledger.open(bound.prefix)
         try:
-            reply, _ = await self._sender.send(bound)
+            reply, _ = await self._sender.send(bound, bound.standing(background=True))
         except AnswerError:
             self._journal.count("refresh", "failed")
             return

@@ -5,7 +5,7 @@ A backend may refuse fields that it does not know. What it refused once, for an 
 again. No caller gets a refusal of what it did not say: a refused request is sent again without our additions.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
@@ -13,6 +13,7 @@ from cachetools import LRUCache
 from cacheproxy.core import fields as http_fields
 from cacheproxy.core import policy, usage
 from cacheproxy.core.model import Endpoint
+from cacheproxy.core.standing import Standing
 from cacheproxy.engine.bound import Bound, Head, Outgoing
 from cacheproxy.engine.hints import Hints, with_hint
 from cacheproxy.engine.passage import forwarded
@@ -46,18 +47,24 @@ class _Addition:
 
 
 class Sender:
-    """Knows which models' backends take, or refuse, what is added. `routed`: there are replicas to choose from."""
+    """Knows which models' backends take, or refuse, what is added. `routed`: there are replicas to choose from;
+    `gated`: whether a request with this method and target takes a slot."""
 
-    def __init__(self, backend: Backend, *, ask_usage: bool, hints: Hints, routed: bool) -> None:
+    def __init__(
+        self, backend: Backend, *, ask_usage: bool, hints: Hints, routed: bool,
+        gated: Callable[[str, bytes], bool] = policy.is_work,
+    ) -> None:  # fmt: skip
         self._backend = backend
         self._ask_usage = ask_usage
         self._hints = hints
         self._routed = routed
+        self._gated = gated
         self._known: LRUCache[tuple[Endpoint | None, str], _Known] = LRUCache(MODELS)
 
-    async def send(self, bound: Bound) -> tuple[Reply, bool]:
-        """Send `bound`; the reply, and whether usage was asked for that the caller did not want. Raises
-        `UpstreamUnreachable`, `UpstreamTimeout`."""
+    async def send(self, bound: Bound, standing: Standing | None = None) -> tuple[Reply, bool]:
+        """Send `bound` when it is its turn; the reply, and whether usage was asked for that the caller did not want.
+        `standing`: how it waits for that, if not as its caller's own. Raises `UpstreamUnreachable`, `UpstreamTimeout`,
+        `Refused`."""
         additions = self._of_prefix(bound.prefix)
         options = bound.body.get("stream_options")
         if (
@@ -72,24 +79,28 @@ class Sender:
         head = bound.head
         if http_fields.first(head.fields, b"last-event-id") is not None:  # the backend is to begin at the beginning
             head = replace(head, fields=tuple(line for line in head.fields if line[0].lower() != b"last-event-id"))
-        reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions)
+        standing = standing or bound.standing()
+        reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions, standing)
         return reply, any(addition.name == USAGE for addition in added)
 
     async def pass_on(
         self, head: Head, body: Outgoing | AsyncIterator[bytes] | None, prefix: Prefix | None = None
     ) -> Reply:
         """Send a request that is not looked up, with hints where it is known what it asks. Raises as `send`."""
+        about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
+        size = len(body.plain) if isinstance(body, Outgoing) else 0
+        standing = head.standing(about[1], size) if self._gated(head.method, head.target) else None
         if isinstance(body, Outgoing):
-            about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
-            return (await self._sent(head, body, prefix, about, self._of_prefix(prefix)))[0]
-        return await self._backend.send(Outbound(head.method, head.target, forwarded(head.fields), body))
+            return (await self._sent(head, body, prefix, about, self._of_prefix(prefix), standing))[0]
+        request = Outbound(head.method, head.target, forwarded(head.fields), body, standing=standing)
+        return await self._backend.send(request)
 
     def _of_prefix(self, prefix: Prefix | None) -> list[_Addition]:
         return [_Addition(name, value) for name, value in self._hints.values(prefix).items()]
 
-    async def _sent(
+    async def _sent(  # noqa: PLR0913 - one request, every fact about it
         self, head: Head, outgoing: Outgoing, prefix: Prefix | None, about: tuple[Endpoint | None, str],
-        wanted: list[_Addition],
+        wanted: list[_Addition], standing: Standing | None,
     ) -> tuple[Reply, list[_Addition]]:  # fmt: skip
         """The reply, and what was added in the end. Backs out while the backend refuses: of what it is not known to
         take, hints first, then the wish for usage; then of all else."""
@@ -102,7 +113,9 @@ class Sender:
             body = outgoing
             for addition in added:
                 body = body.altered(addition.to(body.plain))
-            reply = await self._backend.send(Outbound(head.method, head.target, fields, body.wire or None, route))
+            reply = await self._backend.send(
+                Outbound(head.method, head.target, fields, body.wire or None, route, standing)
+            )
             if reply.status == 200 and wanted:
                 # Only if the very same request passes without a field was the field at fault.
                 known.takes |= {addition.name for addition in added}

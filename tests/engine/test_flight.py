@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.standing import Standing
 from cacheproxy.engine.flight import ALONE_SECONDS, Flights, Terms
 from cacheproxy.engine.log import Ending, Head, Log
 from cacheproxy.engine.producer import Work
@@ -32,7 +33,7 @@ class Backend:
 
     def work(self, bound: Any, log: Log) -> Work:
         self.asked += 1
-        return Work(bound, log, self.clock.now() + self.asked, self.clock.monotonic())
+        return Work(bound, log, self.clock.now() + self.asked, self.clock.monotonic(), Standing(1, b""))
 
     async def produce(self, work: Work) -> None:
         number = len(self.works)
