@@ -8,8 +8,8 @@
 | ageing    | of every `share` slots one goes to who has waited for its class's `bound`, or `age` while P0 is short    |
 | room      | a full class refuses the newcomer, or, if another caller has more in it than he, the newest of that one  |
 
-Turns are start-time fair queueing (Goyal, Vin and Cheng, 1996): each caller, and each class, has a virtual time that
-moves with what it is given; who comes anew begins at the present, so that nobody gains by having been away.
+Turns are fair queueing (Parekh and Gallager, 1993): each caller, and each class, has a virtual time that moves with what
+it is given; who comes anew begins at the present, so that nobody gains by having been away, or by having many names.
 """
 
 import math
@@ -119,9 +119,8 @@ class _Class:
 
     def grant(self, waiter: Waiter) -> None:
         """It is given a slot: its caller's turn is over."""
-        time = self._times.get(waiter.tenant, self._now)
-        self._now = max(self._now, time)
-        self._times[waiter.tenant] = time + 1
+        self._times[waiter.tenant] += 1
+        self._now += 1 / len(self.callers)
         self.remove(waiter)
 
     def first(self, shut: Collection[int], came: float = math.inf) -> Waiter | None:

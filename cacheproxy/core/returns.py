@@ -76,7 +76,7 @@ class Returns:
         came first."""
         known = self._told.get(name) if name else None
         if known is not None and known.due > now:
-            return max(1, math.ceil(known.due - now))
+            return _whole(known.due - now)
         due = max(self._last[priority], now + waiting / rate) + 1 / rate
         due = min(max(due, now + 1.0), now + LONGEST)
         self._last[priority] = due
@@ -85,7 +85,7 @@ class Returns:
             self._told.move_to_end(name)
             if len(self._told) > self._most:
                 self._told.popitem(last=False)
-        return max(1, math.ceil(due - now))
+        return _whole(due - now)
 
     def keep(self, name: bytes, now: float) -> float | None:
         """When the request of this name came first, if it comes back as it was told; it is forgotten then."""
@@ -94,3 +94,8 @@ class Returns:
             return None
         del self._told[name]
         return told.since if now <= told.due + LATE else None
+
+
+def _whole(seconds: float) -> int:
+    """In whole seconds, rounded up; at least one."""
+    return max(1, math.ceil(seconds - 1e-6))

@@ -42,6 +42,9 @@ class Notes:
     def add(self, event: str, amount: float, *labels: str) -> None:
         self.counted.append((event, *labels))
 
+    def observe(self, event: str, value: float, *labels: str) -> None:
+        self.counted.append((event, *labels))
+
 
 def alone(store: Store, clock: Clock) -> Shelf:
     """A shelf over a store that no other process shares."""
