@@ -12,7 +12,8 @@ import orjson
 from cacheproxy.core.model import Unfit
 from cacheproxy.core.rules import Reach
 from cacheproxy.errors import AnswerError, Trouble, UpstreamCut
-from cacheproxy.http.backend import Answering, Backends, Patience
+from cacheproxy.http.answering import Answering
+from cacheproxy.http.backend import Backends, Patience
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
 from cacheproxy.schema import Settings, names

@@ -66,6 +66,12 @@ _LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("course",),
     ),
     "purge": ("cacheproxy_purges", "Purges carried out, by mode.", ("mode",)),
+    "refused": ("cacheproxy_refused", "Requests that were not let through to a backend.", ("code", "priority")),
+    "upstream_retries": (
+        "cacheproxy_upstream_retries",
+        "Requests whose backend could not be connected to, by whether another one was tried.",
+        ("result",),
+    ),
     "coalesced": (
         "cacheproxy_coalesced",
         "Requests that met a running answer to the same request, by what became of them.",
@@ -122,6 +128,10 @@ class Telemetry:
             "cacheproxy_left_alone", "1 while a cache part is not asked because it failed.", ("part",),
             registry=registry,
         )  # fmt: skip
+        self._queues = Gauge(
+            "cacheproxy_queue_depth", "Requests that wait for a slot of a backend.", ("priority",), registry=registry
+        )
+        self._depths: dict[str, Callable[[], int]] = {}
         self._distributions = _distributions(registry)
         self._events = {event: Counter(*told, registry=registry) for event, told in _EVENTS.items()}
         self._labelled = {event: Counter(*told, registry=registry) for event, told in _LABELLED.items()}
@@ -160,6 +170,11 @@ class Telemetry:
         Gauge(f"cacheproxy_{name}", meaning, registry=self.registry).set_function(read)
         self._gauges[name] = read
 
+    def queue(self, priority: str, read: Callable[[], int]) -> None:
+        """Publish how many requests of `priority` wait for a slot."""
+        self._queues.labels(priority).set_function(read)
+        self._depths[priority] = read
+
     def left_alone(self, part: str, read: Callable[[], bool]) -> None:
         """Publish whether `part` is not asked now because it failed."""
         self._left_alone.labels(part).set_function(lambda: float(read()))
@@ -188,13 +203,19 @@ class Telemetry:
             "semantic_looks": self._by_label("semantic_looks", "result"),
             "unlike": self._by_label("unlike", "guard"),
             "refreshes": self._by_label("refresh", "result"),
+            "queues": {priority: read() for priority, read in self._depths.items()},
+            "refused": self._by_label("refused", "code"),
             **{name: read() for name, read in self._gauges.items()},
             **{name: read() for name, read in self._sections.items()},
         }
 
     def _by_label(self, event: str, label: str) -> dict[str, int]:
         samples = next(iter(self._labelled[event].collect())).samples
-        return {s.labels[label]: int(s.value) for s in samples if s.name.endswith("_total")}
+        found: dict[str, int] = {}
+        for sample in samples:
+            if sample.name.endswith("_total"):
+                found[sample.labels[label]] = found.get(sample.labels[label], 0) + int(sample.value)
+        return found
 
 
 def _distributions(registry: CollectorRegistry) -> dict[str, Histogram]:
@@ -204,6 +225,10 @@ def _distributions(registry: CollectorRegistry) -> dict[str, Histogram]:
             "cacheproxy_upstream_ttft_seconds",
             "Seconds from the sending of a request to the first bytes of the backend's stream.",
             ("family",), registry=registry, buckets=_BUCKETS,
+        ),
+        "queue_wait": Histogram(
+            "cacheproxy_queue_wait_seconds", "Seconds that requests waited for a slot of a backend, if they had to.",
+            ("priority",), registry=registry, buckets=_BUCKETS,
         ),
         "first_event": Histogram(
             "cacheproxy_stream_first_event_seconds",

@@ -214,6 +214,7 @@ LABELS = {
     "feedback: `wrong` or `right`.",
     "opinion": "`agreed`, `disagreed` or `trouble`.",
     "said": "`same`, `different`, `unclear`, or `refused` by the backend.",
+    "priority": "`P0`, `P1` or `P2`.",
     "direction": "Of thresholds: `up` or `down`.",
     "course": "What followed: `published`, `unchanged`, `repeated`, `outdated`.",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`.",

@@ -170,11 +170,12 @@ class Process:
         return self.process.returncode
 
 
-async def spawn(backend_url: str, log: Path, *arguments: str, **environment: str) -> Process:
-    """Start ``cacheproxy serve`` on free ports and wait until it is ready."""
+async def spawn(backend_url: str | None, log: Path, *arguments: str, **environment: str) -> Process:
+    """Start ``cacheproxy serve`` on free ports and wait until it is ready. None: the backends are in the
+    configuration."""
+    upstream = ["--upstream", backend_url] if backend_url is not None else []
     command = [
-        sys.executable, "-m", "cacheproxy", "serve", "--upstream", backend_url, "--port", "0", "--admin-port", "0",
-        *arguments,
+        sys.executable, "-m", "cacheproxy", "serve", *upstream, "--port", "0", "--admin-port", "0", *arguments,
     ]  # fmt: skip
     with log.open("ab") as out:
         out.truncate(0)

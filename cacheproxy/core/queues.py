@@ -8,8 +8,8 @@
 | ageing    | of every `share` slots one goes to who has waited for its class's `bound`, or `age` while P0 is short    |
 | room      | a full class refuses the newcomer, or, if another caller has more in it than he, the newest of that one  |
 
-Turns are fair queueing (Parekh and Gallager, 1993): each caller, and each class, has a virtual time that moves with what
-it is given; who comes anew begins at the present, so that nobody gains by having been away, or by having many names.
+Turns are fair queueing (Parekh and Gallager, 1993): each caller, and each class, has a virtual time that moves with
+what it is given; who comes anew begins at the present: nobody gains by having been away, or by having many names.
 """
 
 import math

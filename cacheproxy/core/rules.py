@@ -5,8 +5,8 @@ no row says is the configuration's. Knowledge bases, tags and places of names of
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import translate
 from typing import Any
@@ -73,6 +73,8 @@ class Facts:
     fields: Fields
     tags: tuple[str, ...]
     key_group: str
+    service_tier: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Match:
     header: tuple[tuple[bytes, re.Pattern[str]], ...] = ()
     tag: Globs = ()
     key_group: Globs = ()
+    service_tier: Globs = ()
+    metadata: tuple[tuple[str, re.Pattern[str]], ...] = ()
 
     def takes(self, facts: Facts) -> bool:
         """Whether a request with these facts is meant."""
@@ -93,9 +97,17 @@ class Match:
             return False
         if self.key_group and not _any(self.key_group, facts.key_group):
             return False
+        if self.service_tier and not _any(self.service_tier, facts.service_tier):
+            return False
+        if not all(_said(facts.metadata.get(name), pattern) for name, pattern in self.metadata):
+            return False
         if self.tag and not any(_any(self.tag, tag) for tag in facts.tags):
             return False
         return all(_has(facts.fields, name, pattern) for name, pattern in self.header)
+
+
+def _said(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
 
 
 def _has(fields: Fields, name: bytes, pattern: re.Pattern[str]) -> bool:

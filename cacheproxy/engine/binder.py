@@ -212,9 +212,12 @@ class Binder:
             return rules.NOTHING, ()
         path = head.target.partition(b"?")[0].decode("latin-1")
         group = self._key_group(head.fields)
-        return rules.settle(
-            self.terms.rules, Facts(path, canonical.model_of(body), head.fields, wishes.tags, group or "")
-        )
+        tier, metadata = body.get("service_tier"), body.get("metadata")
+        facts = Facts(
+            path, canonical.model_of(body), head.fields, wishes.tags, group or "",
+            tier if isinstance(tier, str) else "", metadata if isinstance(metadata, dict) else {},
+        )  # fmt: skip
+        return rules.settle(self.terms.rules, facts)
 
     def _key_group(self, call_fields: Fields) -> str | None:
         token = fields.token(call_fields)

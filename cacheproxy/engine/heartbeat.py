@@ -21,9 +21,17 @@ _LARGEST_ERROR = 64 * 1024
 """Bytes of a backend's error that are told inside a stream."""
 
 
-async def alive(answer: Coroutine[Any, Any, Served], seconds: float, opened: Callable[[], Served]) -> Served:
+def _unknown() -> int | None:
+    return None
+
+
+async def alive(
+    answer: Coroutine[Any, Any, Served], seconds: float, opened: Callable[[], Served],
+    place: Callable[[], int | None] = _unknown,
+) -> Served:  # fmt: skip
     """What `answer` gives; if that takes longer than `seconds`, a stream that begins at once, says every so many
-    seconds that it is alive, and goes on with it. `opened`: gives the head of such a stream."""
+    seconds that it is alive, and goes on with it. `opened`: gives the head of such a stream; `place`: how many are
+    before it, while it waits for its turn."""
     task = asyncio.get_running_loop().create_task(answer)
     try:
         if (await asyncio.wait({task}, timeout=seconds))[0]:
@@ -33,7 +41,7 @@ async def alive(answer: Coroutine[Any, Any, Served], seconds: float, opened: Cal
             body = _begun(served.body, seconds)
         else:
             served = opened()
-            body = _beating(task, seconds)
+            body = _beating(task, seconds, place)
         await anext(body)  # started: from here on its `finally` runs
     except BaseException:
         await _let_go(task)
@@ -42,11 +50,14 @@ async def alive(answer: Coroutine[Any, Any, Served], seconds: float, opened: Cal
     return served
 
 
-async def _beating(task: asyncio.Task[Served], seconds: float) -> AsyncGenerator[bytes, None]:
+async def _beating(
+    task: asyncio.Task[Served], seconds: float, place: Callable[[], int | None]
+) -> AsyncGenerator[bytes, None]:
     try:
         yield b""
         while not (await asyncio.wait({task}, timeout=seconds))[0]:
-            yield BEAT
+            before = place()
+            yield BEAT if before is None else b": waiting, %d before\n\n" % before
         try:
             served = task.result()
         except AnswerError as error:

@@ -151,7 +151,8 @@ class Pipeline:
                 return resumed
         if not wish.heartbeat:
             return await self._found_or_fetched(call, bound)
-        return await alive(self._found_or_fetched(call, bound), wish.heartbeat, self._serving.voice.opened)
+        found = self._found_or_fetched(call, bound)
+        return await alive(found, wish.heartbeat, self._serving.voice.opened, call.stages.place)
 
     async def _in_turn(self, bound: Bound) -> Bound:
         """`bound` for the answer whose turn it is; of those that are there, if none may be fetched."""

@@ -34,6 +34,10 @@ class Stages:
             self._last += queued
         self.lap(stage)
 
+    def place(self) -> int | None:
+        """How many are before the request to the backend that is waited for, while it waits for its turn."""
+        return None if self.standing is None else self.standing.place
+
     def skip(self) -> None:
         """The time since the last lap belongs to no stage: the caller was waited for."""
         self._last = perf_counter()

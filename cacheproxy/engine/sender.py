@@ -79,7 +79,8 @@ class Sender:
         head = bound.head
         if http_fields.first(head.fields, b"last-event-id") is not None:  # the backend is to begin at the beginning
             head = replace(head, fields=tuple(line for line in head.fields if line[0].lower() != b"last-event-id"))
-        standing = standing or bound.standing()
+        gated = self._gated(bound.head.method, bound.head.target)
+        standing = (standing or bound.standing()) if gated else None
         reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions, standing)
         return reply, any(addition.name == USAGE for addition in added)
 

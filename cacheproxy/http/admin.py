@@ -22,8 +22,21 @@ from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.lookup import Lookup
 from cacheproxy.engine.purge import Purge
 from cacheproxy.errors import place_of
-from cacheproxy.http import calls, entries, feedback, jobs, knowledge, lookup, parcels, prefixes, purges, traffic
+from cacheproxy.http import (
+    calls,
+    entries,
+    feedback,
+    jobs,
+    knowledge,
+    lookup,
+    parcels,
+    prefixes,
+    purges,
+    traffic,
+    upstreams,
+)
 from cacheproxy.http.audit import Audit
+from cacheproxy.http.backend import Backends
 from cacheproxy.http.door import Door, Handler
 from cacheproxy.http.replies import error_reply, json_reply
 from cacheproxy.http.tokens import Tokens
@@ -56,6 +69,7 @@ class Desk:
     knowledge: Knowledge
     feedback: Feedback
     families: Families
+    backends: Backends
     catalogue: Catalogue
     lookup: Lookup
     jobs: Jobs
@@ -99,6 +113,7 @@ def application(desk: Desk) -> web.Application:
         *feedback.routes(desk.feedback),
         *prefixes.routes(desk.families),
         *jobs.routes(desk.jobs),
+        *upstreams.routes(desk.backends),
         *traffic.routes(desk.jobs, desk.errands, desk.replay),
         *parcels.routes(desk.export, desk.intake, texts=desk.texts, answer_bytes=desk.answer_bytes),
         *(web.get(path, page) for path in PAGES),

@@ -22,6 +22,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "/admin/purge": ("selector", "mode", "dry_run"),
     "/admin/feedback": ("entry_id", "verdict"),
     "/admin/kb/{name}": ("version", "changed_documents", "sequence"),
+    "/admin/upstreams/drain": ("url", "draining", "force"),
     "/admin/events": ("id", "source", "type", "subject", "data"),
 }
 """What of a call's body says what is meant."""

@@ -6,24 +6,34 @@ streamed, never twice.
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 from cacheproxy.core import fields as http_fields
-from cacheproxy.core.affinity import Policy
+from cacheproxy.core.affinity import Policy, Route
 from cacheproxy.core.model import Fields
-from cacheproxy.errors import AnswerError, UpstreamCut, UpstreamTimeout, UpstreamUnreachable
-from cacheproxy.http.balance import Balance, Lease
+from cacheproxy.core.rests import Rests, retry_after
+from cacheproxy.core.retries import RetryBudget
+from cacheproxy.core.standing import Standing
+from cacheproxy.errors import AnswerError, CircuitOpen, UpstreamCut, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.http.answering import Answering
+from cacheproxy.http.balance import Balance
 from cacheproxy.http.connection import Connection, Dropped
+from cacheproxy.http.lease import Lease
 from cacheproxy.http.loads import MOST_BYTES, Loads
+from cacheproxy.http.models import Models
+from cacheproxy.http.outgoing import pump, request_head
+from cacheproxy.http.probes import Probes
+from cacheproxy.http.rounds import Rounds
 from cacheproxy.http.upstream import Upstream
-from cacheproxy.ports import Outbound
-
-log = logging.getLogger("cacheproxy.backend")
+from cacheproxy.ports import Journal, Outbound
 
 PROBE_SECONDS = 5.0
+_LIGHT = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods of requests that have nothing generated."""
+_CLOSED = "The backend closed the connection without an answer."
+_UNREADABLE = "The backend's answer could not be read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,54 +45,104 @@ class Patience:
     idle: float
 
 
-class Backends:
-    """All upstreams as one backend; replicas of the same service. `balance` chooses among them (by default by
-    affinity); `interval`: seconds between two looks at their metrics, 0 for none."""
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How the backends are looked after. `models`: seconds between two looks at what each serves, 0 for none; `probe`:
+    a path that each is asked for every `interval` seconds, empty for none; `retries`: the share of requests that may be
+    tried on another backend."""
 
-    def __init__(
-        self, upstreams: list[Upstream], patience: Patience, balance: Balance | None = None, *, interval: float = 2.0
-    ) -> None:
+    models: float = 0.0
+    probe: str = ""
+    interval: float = 5.0
+    retries: float = 0.2
+
+
+class Gate(Protocol):
+    """Lets requests to the backends (engine/admission.py)."""
+
+    async def enter(self, standing: Standing, route: Route | None, avoid: Collection[Any] = ()) -> Any:
+        """A `Lease` of the `Balance`. Raises `AnswerError`."""
+
+
+class _Open:
+    """Lets everything in, at once."""
+
+    def __init__(self, balance: Balance) -> None:
+        self.balance = balance
+
+    async def enter(self, standing: Standing, route: Route | None, avoid: Collection[Any] = ()) -> Lease:
+        group = self.balance.group(standing.model)
+        lease = self.balance.take(group, route, avoid)
+        return lease if lease is not None else self.balance.seat(route, avoid, group=group)
+
+
+class _NoConnection(Exception):
+    """To this backend; the cause says why. Nothing was sent."""
+
+
+class Backends:
+    """All upstreams as one backend. `balance` chooses among them (by default by affinity), `admission` says when a
+    request that takes a slot may go (by default at once); `interval`: seconds between two looks at their metrics, 0 for
+    none."""
+
+    def __init__(  # noqa: PLR0913 - its parts, by name
+        self, upstreams: list[Upstream], patience: Patience, balance: Balance | None = None, *, interval: float = 2.0,
+        admission: Gate | None = None, journal: Journal | None = None, watching: Watching = Watching(),
+    ) -> None:  # fmt: skip
         self._upstreams = upstreams
         self._patience = patience
-        self._balance = balance or Balance(upstreams)
-        looked = interval if self._balance.policy is not Policy.ROUND_ROBIN else 0.0
-        self._loads = Loads(upstreams, self._metrics, looked, self._balance.failed)
-        self._balance.reading = self._loads.of
+        self.balance = balance or Balance(upstreams)
+        self.admission: Gate = admission or _Open(self.balance)
+        self._journal = journal
+        self._retries = RetryBudget(watching.retries)
+        self._rests = Rests()
+        looked = interval if self.balance.policy is not Policy.ROUND_ROBIN else 0.0
+        self._loads = Loads(upstreams, self._metrics, looked, self.balance.failed)
+        self.balance.reading = self._loads.of
+        stations = self.balance.stations
+        probes = Probes(self.balance, self._fetch, watching.probe, watching.interval)
+        asked = watching.models if any(not upstream.models for upstream in upstreams) and len(upstreams) > 1 else 0.0
+        self._rounds = (
+            Rounds(stations, Models(self._fetch).look, asked),
+            Rounds(stations, probes.look, watching.interval if watching.probe else 0.0),
+        )
 
     def __repr__(self) -> str:
         return f"<Backends {self._upstreams!r}>"
 
-    async def send(self, request: Outbound) -> "Answering":
-        """Send and wait for the head. Raises `UpstreamUnreachable`, `UpstreamTimeout`."""
-        self._loads.begin()
-        lease = self._balance.take(request.route)
-        try:
-            return await self._send(request, lease)
-        except BaseException:
-            lease.end()
-            raise
+    @property
+    def upstreams(self) -> list[Upstream]:
+        return self._upstreams
 
-    async def _send(self, request: Outbound, lease: Lease) -> "Answering":
+    async def send(self, request: Outbound) -> Answering:
+        """Send and wait for the head. Raises `UpstreamUnreachable`, `UpstreamTimeout`, and what the gate refuses
+        with."""
+        self.begin()
+        self._retries.note(self._now())
+        group = self.balance.group(request.standing.model if request.standing is not None else "")
         unreachable: set[Upstream] = set()
-        kept_allowed = request.body is None or isinstance(request.body, bytes)
         while True:
+            lease = await self._enter(request, group, unreachable)
             try:
-                connection, kept = await self._connect(lease.upstream, kept_allowed)
-            except (OSError, TimeoutError) as error:
-                self._balance.failed(lease.upstream, error)
-                unreachable.add(lease.upstream)
-                if len(unreachable) == len(self._upstreams):
-                    raise UpstreamUnreachable("No backend could be reached.") from error
-                lease.move(unreachable)
-                continue
-            try:
-                return await self._exchange(lease.upstream, connection, request, lease)
-            except Dropped as error:
-                if not kept:
-                    raise UpstreamUnreachable("The backend closed the connection without an answer.") from error
-                kept_allowed = False
-            except UpstreamCut as error:
-                raise UpstreamUnreachable("The backend's answer could not be read.") from error
+                return await self._attempt(request, lease)
+            except _NoConnection as error:
+                cause = cast("BaseException", error.__cause__)
+                lease.unreachable(cause)
+                lease.end()
+            except BaseException:
+                lease.end()
+                raise
+            unreachable.add(lease.upstream)
+            if not self.balance.has_other(group, unreachable):
+                raise UpstreamUnreachable("No backend could be reached.") from cause
+            if not self._may_retry():
+                raise UpstreamUnreachable("The backend could not be reached.") from cause
+
+    def begin(self) -> None:
+        """Look after the backends from now on."""
+        self._loads.begin()
+        for rounds in self._rounds:
+            rounds.begin()
 
     async def probe(self, fields: Fields) -> int | None:
         """The status that ``GET /v1/models`` has with the credential of `fields`; None if it could not be asked."""
@@ -96,152 +156,140 @@ class Backends:
         reply.close()
         return reply.status
 
+    def drain(self, url: str, *, on: bool, force: bool = False) -> bool | None:
+        """Give the upstream at `url` nothing new, or again what comes. False if it is the last that takes anything,
+        unless it is forced; None if there is none there."""
+        return self.balance.drain(url, on=on, force=force)
+
     def rows(self) -> list[dict[str, Any]]:
-        """The state of every upstream: url, weight, inflight, resting, and what it says itself or None: running,
-        waiting, kv_usage (0 to 1)."""
-        return self._balance.rows()
+        """The state of every upstream: url, weight, inflight, resting, what it says itself or None: running, waiting,
+        kv_usage (0 to 1); state, max_inflight, slots_used, draining, ejections."""
+        return self.balance.rows()
 
     async def close(self) -> None:
-        """Close the idle connections, and look at no metrics any more."""
+        """Close the idle connections, and look after the backends no more."""
         await self._loads.close()
+        for rounds in self._rounds:
+            await rounds.close()
+        self.balance.close()
         for upstream in self._upstreams:
             upstream.close()
 
+    async def _enter(self, request: Outbound, group: int, unreachable: Collection[Upstream]) -> Lease:
+        """A place with an upstream that is none of these."""
+        standing = request.standing
+        if standing is None:
+            return self.balance.seat(request.route, unreachable, light=request.method in _LIGHT)
+        now = self._now()
+        resting = {u for u in self._upstreams if self._rests.has((u.url, standing.tenant), now)} if self._rests else ()
+        avoid = {*unreachable, *resting}
+        if resting and self.balance.has_other(group, avoid):
+            try:
+                return cast("Lease", await self.admission.enter(standing, request.route, avoid))
+            except (CircuitOpen, UpstreamUnreachable):
+                pass  # the others are not to be had
+        return cast("Lease", await self.admission.enter(standing, request.route, unreachable))
+
+    async def _attempt(self, request: Outbound, lease: Lease) -> Answering:
+        """Send to the upstream of the lease. Raises `_NoConnection`."""
+        upstream, whole = lease.upstream, request.body is None or isinstance(request.body, bytes)
+        kept_allowed = whole
+        while True:
+            try:
+                connection, kept = await self._connect(upstream, kept_allowed)
+            except OSError as error:
+                raise _NoConnection from error
+            if not kept:
+                lease.connected()
+            lease.sent(self._now())
+            try:
+                reply = await self._exchange(upstream, connection, request, lease)
+            except (Dropped, UpstreamCut, UpstreamTimeout) as error:
+                if isinstance(error, Dropped) and kept:
+                    kept_allowed = False
+                    continue
+                late = isinstance(error, UpstreamTimeout)
+                if whole:  # else it may be the doing of who sends the body
+                    lease.silent(late=late)
+                if late:
+                    raise
+                raise UpstreamUnreachable(_CLOSED if isinstance(error, Dropped) else _UNREADABLE) from error
+            self._learn(request, lease, reply)
+            return reply
+
+    def _learn(self, request: Outbound, lease: Lease, reply: Answering) -> None:
+        """What the head of an answer says of the upstream."""
+        now, seconds = self._now(), None
+        kind = http_fields.first(reply.fields, b"content-type") or b""
+        lease.answered(now, reply.status, streamed=kind.lower().startswith(b"text/event-stream"))
+        if reply.status in (429, 503):
+            seconds = retry_after(reply.fields)
+        if not seconds:
+            return
+        if reply.status == 503:
+            lease.rest(seconds)
+        elif request.standing is not None:
+            self._rests.put((lease.upstream.url, request.standing.tenant), now + seconds)
+
+    def _may_retry(self) -> bool:
+        allowed = self._retries.allow(self._now())
+        if self._journal is not None:
+            self._journal.count("upstream_retries", "retried" if allowed else "denied")
+        return allowed
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
     async def _metrics(self, upstream: Upstream) -> bytes | None:
         """The page of metrics beside `upstream`'s API; None if it has none, or one too long."""
-        connection, _ = await self._connect(upstream, kept_allowed=True)
-        request = Outbound("GET", b"/metrics", ((b"Accept", b"text/plain"),), None)
-        reply = await self._exchange(upstream, connection, request, None)
+        status, page = await self._fetch(upstream, b"/metrics", b"text/plain")
+        return page if status == 200 and len(page) <= MOST_BYTES else None
+
+    async def _fetch(self, upstream: Upstream, path: bytes, kind: bytes = b"*/*") -> tuple[int, bytes]:
+        """What `upstream` has at `path` for who has no credential; of too much of it more than `MOST_BYTES`. Raises
+        `OSError`, `AnswerError`, `UpstreamCut`, `Dropped`."""
+        request = Outbound("GET", path, ((b"Accept", kind),), None)
+        connection, kept = await self._connect(upstream, kept_allowed=True)
+        try:
+            reply = await self._exchange(upstream, connection, request, None)
+        except Dropped:
+            if not kept:
+                raise
+            connection, _ = await self._connect(upstream, kept_allowed=False)
+            reply = await self._exchange(upstream, connection, request, None)
         page = bytearray()
         try:
-            while reply.status == 200 and len(page) <= MOST_BYTES and (data := await reply.read()):
+            while len(page) <= MOST_BYTES and (data := await reply.read()):
                 page += data
         finally:
             reply.close()
-        return bytes(page) if reply.status == 200 and len(page) <= MOST_BYTES else None
+        return reply.status, bytes(page)
 
     async def _connect(self, upstream: Upstream, kept_allowed: bool) -> tuple[Connection, bool]:
         connection = upstream.take() if kept_allowed else None
         if connection is not None:
             return connection, True
         async with asyncio.timeout(self._patience.connect):
-            return await upstream.connect(), False
+            connection = await upstream.connect()
+        self.balance.connected(upstream)
+        return connection, False
 
     async def _exchange(
         self, upstream: Upstream, connection: Connection, request: Outbound, lease: Lease | None
-    ) -> "Answering":
-        head, chunked = _request_head(upstream, request)
-        pump: asyncio.Task[None] | None = None
+    ) -> Answering:
+        head, chunked = request_head(upstream, request)
+        pumping: asyncio.Task[None] | None = None
         body = request.body
         connection.start(head + body if isinstance(body, bytes) else head, head_only=request.method == "HEAD")
         if body is not None and not isinstance(body, bytes):
-            pump = asyncio.get_running_loop().create_task(_pump(body, connection, chunked))
+            pumping = asyncio.get_running_loop().create_task(pump(body, connection, chunked))
         try:
             await connection.head(self._patience.first_byte)
             if connection.status == 101 and http_fields.first(request.fields, b"upgrade") is None:
                 raise UpstreamUnreachable("The backend switched to a protocol that it was not asked for.")
         except BaseException:
-            if pump is not None:
-                pump.cancel()
+            if pumping is not None:
+                pumping.cancel()
             connection.abort()
             raise
-        return Answering(upstream, connection, pump, self._patience.idle, lease)
-
-
-class Answering:
-    """A reply whose head has come (the `Reply` of ports.py)."""
-
-    def __init__(
-        self, upstream: Upstream, connection: Connection, pump: asyncio.Task[None] | None, idle: float,
-        lease: Lease | None,
-    ) -> None:  # fmt: skip
-        self.status = connection.status
-        self.phrase = connection.phrase
-        self.fields = connection.fields
-        self.interim = connection.interim
-        self.connection = connection
-        self._upstream = upstream
-        self._pump = pump
-        self._idle = idle
-        self._lease = lease
-        self._open = True
-
-    def __repr__(self) -> str:
-        return f"<Answering {self.status} {'open' if self._open else 'closed'} {self.connection!r}>"
-
-    @property
-    def ended(self) -> bool:
-        return not self._open or self.connection.ended
-
-    async def read(self) -> bytes:
-        if not self._open:
-            return b""
-        try:
-            return await self.connection.read(self._idle)
-        except Dropped as error:
-            raise UpstreamCut("the connection ended inside the answer") from error
-        except UpstreamTimeout:
-            self.connection.abort()
-            raise
-
-    async def settle(self, seconds: float) -> bool:
-        return not self._open or await self.connection.settle(seconds)
-
-    def close(self) -> None:
-        if not self._open:
-            return
-        self._open = False
-        if self._lease is not None:
-            self._lease.end()
-        sent = self._pump is None or self._pump.done()
-        if self._pump is not None:
-            self._pump.cancel()
-        if sent and self.connection.reusable:
-            self._upstream.give(self.connection)
-        else:
-            self.connection.abort()
-
-
-def _request_head(upstream: Upstream, request: Outbound) -> tuple[bytes, bool]:
-    """The request line and fields for `upstream`, and whether the body goes in chunks. Every field that is not the
-    host or the framing goes as it came, where it came."""
-    body = request.body
-    length = b"%d" % len(body) if isinstance(body, bytes) else None
-    ours = {b"host": upstream.host_field, b"content-length": length}
-    lines: list[tuple[bytes, bytes]] = []
-    written: set[bytes] = set()
-    for name, value in request.fields:
-        low = name.lower()
-        if low in ours:
-            if low not in written:
-                lines.append((name, ours[low] or value))
-            written.add(low)
-        else:
-            lines.append((name, value))
-    if b"host" not in written:
-        lines.insert(0, (b"Host", upstream.host_field))
-    stated = b"content-length" in written
-    chunked = False
-    if not stated and length is not None:
-        lines.append((b"Content-Length", length))
-    elif not stated and body is not None:
-        chunked = True
-        lines.append((b"Transfer-Encoding", b"chunked"))
-    target = upstream.path + request.target if request.target.startswith(b"/") else request.target
-    line = b"%b %b HTTP/1.1\r\n" % (request.method.encode("ascii"), target)
-    return line + http_fields.render(tuple(lines)) + b"\r\n", chunked
-
-
-async def _pump(body: AsyncIterator[bytes], connection: Connection, chunked: bool) -> None:
-    """Send a body as it arrives. If it breaks off, so does the request: the backend must not take it for whole."""
-    try:
-        async for data in body:
-            if not data:
-                continue  # an empty chunk would end the body
-            connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
-            await connection.drain()
-        if chunked:
-            connection.write(b"0\r\n\r\n")
-    except Exception as error:  # noqa: BLE001 - whatever the client's side raises
-        log.debug("request body broke off: %s", type(error).__name__)
-        connection.abort(error if isinstance(error, AnswerError) else None)
+        return Answering(upstream, connection, pumping, self._patience.idle, lease)

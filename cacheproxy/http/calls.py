@@ -68,6 +68,10 @@ CALLS: dict[tuple[str, str], Call] = {
         "What is known of the beginnings of prompts.", {200: record(families=rows(ANY), total=ANY)},
         given={"limit": _whole(prefixes.MOST, prefixes.USUAL)}, errors=(400,),
     ),
+    ("POST", "/admin/upstreams/drain"): Call(
+        "Give a backend nothing new, or again what comes; what runs there goes on. Without `url`: all are given "
+        "something again.", {200: record(upstreams=rows(ANY))}, body=ref("Draining"), errors=(400, 404, 409, 413),
+    ),
     ("POST", "/admin/drain"): Call("Stop as at SIGTERM.", {202: record(draining=YES)}),
     ("GET", "/admin/entries"): Call(
         "What is stored, without the answers' words. A page may have fewer than `limit`, or somewhat more; `cursor` "

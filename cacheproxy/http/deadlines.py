@@ -26,7 +26,7 @@ from cacheproxy.http import wire
 
 SLOWEST = 1024
 """Bytes a second that a body must come with, beyond its first `body` seconds."""
-HALF_CLOSED = 1.0
+HALF_CLOSED = 0.5
 """Seconds after the end of its sending in which a client that keeps connections must take something."""
 LONGEST_INTERVAL = 0.5
 SHORTEST_INTERVAL = 0.02

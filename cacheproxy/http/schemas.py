@@ -132,6 +132,12 @@ SCHEMAS: dict[str, Schema] = {
         ],
         "description": "A CloudEvent; one of another type is taken and ignored.",
     },
+    "Draining": {
+        "anyOf": [
+            closed("force", url={**NAME, "description": "As in the configuration."}, draining=YES, force=YES),
+            closed("force", draining={"const": False}, force=YES),
+        ]
+    },
     "Imported": record(
         complete=YES, **dict.fromkeys(_IMPORTED, COUNT), known_since=maybe(NUMBER),
         bad_lines=rows(record(line=COUNT, why=TEXT)),

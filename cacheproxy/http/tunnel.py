@@ -15,7 +15,8 @@ from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.engine.passage import Passage, forwarded
 from cacheproxy.engine.served import Served, Voice
 from cacheproxy.errors import InvalidRequest, UpstreamUnreachable
-from cacheproxy.http.backend import Answering, Backends
+from cacheproxy.http.answering import Answering
+from cacheproxy.http.backend import Backends
 from cacheproxy.http.incoming import Incoming
 from cacheproxy.ports import Outbound
 

@@ -1,7 +1,6 @@
 """One backend: where it is, and its connections that wait for the next request."""
 
 import asyncio
-import logging
 import socket
 import ssl
 from collections import deque
@@ -9,29 +8,27 @@ from collections import deque
 import aiohappyeyeballs
 
 from cacheproxy.core import address
+from cacheproxy.core.rules import Globs
 from cacheproxy.errors import ConfigurationError
 from cacheproxy.http.connection import Connection
-
-log = logging.getLogger("cacheproxy.backend")
 
 IDLE_SECONDS = 55.0
 """How long a connection is kept for the next request; below the usual minute of servers and balancers."""
 IDLE_LIMIT = 256
-REST_SECONDS = 1.0
-"""How long a backend that could not be connected to is passed over while there are others."""
 
 
 class Upstream:
-    """A backend at `url`, with or without a trailing ``/v1``."""
+    """A backend at `url`, with or without a trailing ``/v1``. `models`: patterns of those that it serves, none if that
+    is not said."""
 
-    def __init__(self, url: str, weight: float = 1.0) -> None:
+    def __init__(self, url: str, weight: float = 1.0, models: Globs = ()) -> None:
         where = address.read(url)
         if isinstance(where, str):
             raise ConfigurationError(f"a backend's URL {where}")
         self.weight = weight
         self.host, self.port, self.tls = where.host, where.port, where.tls
         self.path, self.host_field = where.path, where.host_field
-        self.resting_until = 0.0
+        self.models = models
         self._context: ssl.SSLContext | None = None
         self._idle: deque[tuple[float, Connection]] = deque()
 
@@ -61,16 +58,7 @@ class Upstream:
         except BaseException:
             sock.close()
             raise
-        if self.resting_until:
-            self.resting_until = 0.0
-            log.warning("backend %s is reachable again", self.url)
         return connection
-
-    def failed(self, error: BaseException) -> None:
-        """It could not be connected to: pass it over for a moment if there are others."""
-        if not self.resting_until:
-            log.warning("backend %s cannot be reached: %s", self.url, error or type(error).__name__)
-        self.resting_until = asyncio.get_running_loop().time() + REST_SECONDS
 
     def take(self) -> Connection | None:
         """A kept connection that is still open, the one used last first."""

@@ -1,6 +1,7 @@
 """The whole configuration as frozen models: every name, its default and its meaning, once."""
 
 from cacheproxy.schema.names import names
-from cacheproxy.schema.settings import Settings, UpstreamSettings
+from cacheproxy.schema.settings import Settings
+from cacheproxy.schema.upstreams import HealthSettings, UpstreamSettings
 
-__all__ = ["Settings", "UpstreamSettings", "names"]
+__all__ = ["HealthSettings", "Settings", "UpstreamSettings", "names"]

@@ -12,6 +12,7 @@ from cacheproxy.core.rules import Mode, Reach, Share
 from cacheproxy.core.texts import Action
 from cacheproxy.schema.kinds import read_duration, read_pace, read_size
 from cacheproxy.schema.settings import Settings
+from cacheproxy.schema.upstreams import read_slots
 
 
 def names() -> dict[str, tuple[str, Any, str]]:
@@ -60,6 +61,7 @@ def _kind(field: Any) -> str:
 
 _READERS: dict[Any, str] = {
     read_duration: "duration", read_size: "size", read_pace: "`instant`, `recorded` or a number",
+    read_slots: "number, `auto`, `realtime` or `batch`",
 }  # fmt: skip
 _MARKS = (
     ("tuple", "list of texts"), ("dict", "mapping"), ("bool", "true or false"), ("SecretStr", "secret text"),

@@ -22,6 +22,10 @@ class MatchSettings(Model):
     """Patterns of labels that the request carries (`X-Cache-Tags`)."""
     key_group: Names = ()
     """Patterns of names of `access.key_groups`."""
+    service_tier: Names = ()
+    """Patterns of the body's `service_tier`."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """Names of the body's `metadata` and patterns of their values; all of them must match."""
 
 
 class SettleSettings(Model):
@@ -33,6 +37,8 @@ class SettleSettings(Model):
     """The lifetime of their answers."""
     threshold: float | None = Field(default=None, ge=0, le=1)
     """The similarity from which on the semantic layer may answer them."""
+    shed_threshold: float | None = Field(default=None, ge=0, le=1)
+    """As `admission.shed_threshold`."""
     keywords: float | None = Field(default=None, ge=0, le=1000)
     """How much their words count in the order of candidates (as `semantic.keywords`)."""
     verifier: Switch | None = None
@@ -44,7 +50,7 @@ class SettleSettings(Model):
     extract: tuple[ExtractSettings, ...] = ()
     """Where they name what their answers rest on, beside `kb.extract`."""
     priority: Literal["P0", "P1", "P2"] | None = None
-    """The best priority they may have."""
+    """The best priority they may have, and the one of those that say nothing of it."""
     scope: Share | None = None
     """Who shares their answers (as `access.scope`)."""
     variants: int | None = Field(default=None, ge=1, le=100)

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from cacheproxy.core import canonical
 from cacheproxy.core.rules import Mode, Share
+from cacheproxy.schema.admission import AdmissionSettings
 from cacheproxy.schema.jobs import JobSettings
 from cacheproxy.schema.kinds import (
     Duration,
@@ -17,7 +18,6 @@ from cacheproxy.schema.kinds import (
     Size,
     read_pace,
     read_switch,
-    read_url,
 )
 from cacheproxy.schema.knowledge import KbSettings
 from cacheproxy.schema.matching import MatchingSettings
@@ -25,13 +25,7 @@ from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixSettings
 from cacheproxy.schema.redis import RedisSettings
 from cacheproxy.schema.rules import RuleSettings
-
-
-class UpstreamSettings(Model):
-    url: Annotated[str, BeforeValidator(read_url)]
-    """Base URL of the backend, with or without a trailing `/v1`."""
-    weight: float = Field(1.0, gt=0, le=1000)
-    """Share of the requests when there are several."""
+from cacheproxy.schema.upstreams import HealthSettings, UpstreamSettings
 
 
 def _upstream(value: Any) -> Any:
@@ -254,7 +248,8 @@ class TelemetrySettings(Model):
 
 class Settings(Model):
     upstreams: tuple[Annotated[UpstreamSettings, BeforeValidator(_upstream)], ...] = Field(min_length=1)
-    """The backends: replicas of one service. At least one; a text is short for `url`."""
+    """The backends. At least one; a text is short for `url`. Those that serve a model are taken for equals."""
+    health: HealthSettings = HealthSettings()
     listen: ListenSettings = ListenSettings()
     admin: AdminSettings = AdminSettings()
     access: AccessSettings = AccessSettings()
@@ -263,6 +258,7 @@ class Settings(Model):
     semantic: MatchingSettings = MatchingSettings()
     stream: StreamSettings = StreamSettings()
     flight: FlightSettings = FlightSettings()
+    admission: AdmissionSettings = AdmissionSettings()
     replay: ReplaySettings = ReplaySettings()
     savings: SavingsSettings = SavingsSettings()
     kb: KbSettings = KbSettings()

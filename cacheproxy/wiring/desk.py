@@ -30,6 +30,7 @@ def desk(house: House, config: dict[str, Any], drain: Callable[[], None]) -> Des
     return Desk(
         book=house.telemetry, config=config, ready=lambda: not house.proxy.draining, drain=drain, purge=house.purge,
         knowledge=house.knowledge, feedback=house.feedback, families=house.engine.families,
+        backends=house.backends,
         catalogue=Catalogue(_shelf(house), house.clock), lookup=_lookup(house), clock=house.clock,
         jobs=house.jobs, errands=errands(house), replay=replays(house),
         export=parcels.export(house), intake=parcels.intake(house), answer_bytes=house.settings.limits.answer_bytes,

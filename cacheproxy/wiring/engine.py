@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from cacheproxy.core import policy
 from cacheproxy.core.affinity import Policy
 from cacheproxy.core.prefix import NONCES
-from cacheproxy.core.rules import Opinion
+from cacheproxy.core.rules import Opinion, globs
 from cacheproxy.engine.asker import Asker
 from cacheproxy.engine.authority import Authority, Probe
 from cacheproxy.engine.batch import Batch
@@ -142,4 +143,8 @@ def _flights(  # noqa: PLR0913 - its parts, by name
 
 def _sender(settings: Settings, backend: Backend, hints: Hints) -> Sender:
     routed = len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY
-    return Sender(backend, ask_usage=settings.stream.ask_usage, hints=hints, routed=routed)
+    free = globs(settings.admission.free_paths)
+    return Sender(
+        backend, ask_usage=settings.stream.ask_usage, hints=hints, routed=routed,
+        gated=lambda method, target: policy.is_work(method, target, free),
+    )  # fmt: skip

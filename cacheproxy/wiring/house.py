@@ -7,8 +7,6 @@ from cacheproxy.engine.gate import Gate
 from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.purge import Purge
 from cacheproxy.engine.shelf import Shelf
-from cacheproxy.http.backend import Backends, Patience
-from cacheproxy.http.balance import Balance
 from cacheproxy.http.handlers import Proxy
 from cacheproxy.http.tunnel import Tunnel
 from cacheproxy.http.upstream import Upstream
@@ -16,12 +14,14 @@ from cacheproxy.ports import Clock, Embedder
 from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
+from cacheproxy.wiring.admission import gate
 from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.jobs import jobs
 from cacheproxy.wiring.meaning import Layer
 from cacheproxy.wiring.sources import Sources
 from cacheproxy.wiring.storage import open_storage
 from cacheproxy.wiring.trust import feedback, trust
+from cacheproxy.wiring.upstreams import backends
 
 
 class SystemClock:
@@ -66,15 +66,12 @@ class House:
             self.trust = trust(
                 settings, self.storage, self.meaning.embedder, self.clock, self.telemetry, lambda: self.proxy.running
             )
-        upstreams = [Upstream(u.url, u.weight) for u in settings.upstreams]
-        patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
-        told = settings.prefix
-        balance = Balance(upstreams, policy=told.routing, bound=told.load_bound)
-        self.backends = Backends(upstreams, patience, balance, interval=told.load_interval)
+        self.backends = backends(settings, self.telemetry)
+        self.door = gate(settings, self.backends, self.clock, self.telemetry)
         self.engine = engine.build(
             settings, shelf=Shelf(self.store, removals, epochs, self.clock, self.gate), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
-            realm=realm(settings, upstreams), meaning=self.meaning,
+            realm=realm(settings, self.backends.upstreams), meaning=self.meaning,
             knowledge=self.knowledge, feedback=self.feedback, trust=self.trust,
         )  # fmt: skip
         if self.storage.shared is not None:
@@ -106,6 +103,8 @@ class House:
 
     async def close(self) -> None:
         """Write out what is kept, and let go."""
+        if self.door is not None and self.door.pressure is not None:
+            self.door.pressure.close()
         await self.sources.close()
         if self.layer is not None:
             await self.layer.close()

@@ -75,11 +75,12 @@ def _rule(row: RuleSettings) -> Rule:
     return Rule(
         Match(
             rules.globs(match.path), rules.globs(match.model), header, rules.globs(match.tag),
-            rules.globs(match.key_group),
+            rules.globs(match.key_group), rules.globs(match.service_tier),
+            tuple((name, rules.globs([pattern])[0]) for name, pattern in match.metadata.items()),
         ),
         Settled(
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
-            keywords=told.keywords, verifier=told.verifier,
+            shed_threshold=told.shed_threshold, keywords=told.keywords, verifier=told.verifier,
             priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
             variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
             extract=_places(told.extract),
@@ -128,7 +129,9 @@ def flights(settings: Settings) -> Flying:
 def lasting(settings: Settings) -> Lasting:
     """What holds for answers near and past the end of their lifetime."""
     exact = settings.exact
-    return Lasting(Allowance(exact.stale_while_revalidate, exact.stale_if_error), exact.refresh)
+    return Lasting(
+        Allowance(exact.stale_while_revalidate, exact.stale_if_error), exact.refresh, settings.admission.shed_threshold
+    )
 
 
 def pace(settings: Settings) -> Pace:

@@ -20,6 +20,7 @@ PART = {
     "openai_many.py": "openai",
     "langchain.py": "langchain",
     "litellm_sdk.py": "litellm",
+    "pydantic_ai_agent.py": "pydantic_ai",
 }
 SECONDS = 120
 

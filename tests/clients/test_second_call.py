@@ -8,7 +8,9 @@ import pytest
 from tests.fakes.backend import Exchange, chunk, completion, usage_chunk
 from tests.parts import engine as part
 
-CLIENTS = ["openai_sync.py", "openai_async.py", "langchain.py", "litellm_sdk.py", "openai_node.mjs"]
+CLIENTS = [
+    "openai_sync.py", "openai_async.py", "langchain.py", "litellm_sdk.py", "pydantic_ai_agent.py", "openai_node.mjs",
+]  # fmt: skip
 ID = "chatcmpl-abc123"
 
 

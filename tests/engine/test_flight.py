@@ -318,15 +318,18 @@ async def test_who_reads_with_ids_may_come_back_while_it_runs():
     flight, reader = port.flights.begin(asked(), shared=True, numbered=True)
     await port.answered()
     reader.close()
-    await turns()
+    later, nobody = port.flights.begin(asked(OTHER), shared=True, numbered=True)
+    await port.answered(1)
+    nobody.close()
     assert port.flights.resumable(KEY, flight.identity) is flight
     back = flight.reader()
     assert await back.read() == b"answer"
-    await asyncio.sleep(0.15)
-    assert port.flights.running == 1, "somebody reads it again"
+    await rig.until(lambda: later.given_up, 5, "the end of the window of one that was deserted later")
+    assert flight.running, "somebody reads it again"
+    await rig.until(lambda: port.backend.cut == 1)
     back.close()
     await port.empty()
-    assert port.backend.cut == 1
+    assert port.backend.cut == 2
     assert port.flights.resumable(KEY, flight.identity) is None
     assert port.budget.held == 0
 

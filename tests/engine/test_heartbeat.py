@@ -91,6 +91,26 @@ async def after_beats(served: Served, event: asyncio.Event, beats: int = 2) -> l
     return found
 
 
+async def time_for(beats: int) -> None:
+    """Return once another stream, which begins now, has said so often that it is alive."""
+    never = asyncio.Event()
+    served = await alive(later(never, Draining("never")), OFTEN, opened)
+    assert not isinstance(served.body, bytes)
+    async for data in served.body:
+        beats -= data == BEAT
+        if not beats:
+            break
+    await served.close()
+
+
+async def gather(served: Served, found: list[bytes]) -> None:
+    """Put all that comes into `found`."""
+    assert not isinstance(served.body, bytes)
+    async for data in served.body:
+        if data:
+            found.append(data)
+
+
 def test_a_sign_of_life_is_one_comment_line():
     """B25: no field, no data, nothing that a decoder dispatches."""
     lines = [line for line in BEAT.split(b"\n") if line]
@@ -119,7 +139,7 @@ async def test_what_is_no_stream_is_never_written_into(lines):
     body = Body([b'{"a":', b"1}"], at_once=False)
     served = await alive(body.served(lines), OFTEN, opened)
     reading = asyncio.create_task(read(served))
-    await asyncio.sleep(5 * OFTEN)
+    await time_for(4)
     body.let.set()
     assert await reading == [b'{"a":', b"1}"]
 
@@ -149,16 +169,17 @@ async def test_between_the_head_and_the_first_bytes():
 async def test_on_both_sides_of_the_head():
     event, body = asyncio.Event(), Body(at_once=False)
     served = await alive(later(event, await body.served()), OFTEN, opened)
-    reading = asyncio.create_task(read(served))
-    await asyncio.sleep(3 * OFTEN)
+    found: list[bytes] = []
+    reading = asyncio.create_task(gather(served, found))
+    await rig.until(lambda: len(found) >= 2, 5, "signs of life before the head")
     event.set()
     await body.begun.wait()
-    await asyncio.sleep(3 * OFTEN)
+    before = len(found)
+    await rig.until(lambda: len(found) >= before + 2, 5, "signs of life before the first bytes")
     body.let.set()
-    found = await reading
+    await reading
     beats = found.index(PIECES[0])
     assert found[:beats] == [BEAT] * beats
-    assert beats >= 2
     assert found[beats:] == PIECES
 
 
@@ -178,7 +199,7 @@ async def test_once_it_has_begun_there_are_no_more():
     served = await alive(later(set_event(), Served(200, b"OK", EVENTS, body, None)), OFTEN, opened)
     reading = asyncio.create_task(read(served))
     for event in events:
-        await asyncio.sleep(3 * OFTEN)
+        await time_for(3)
         event.set()
     assert await reading == PIECES
 

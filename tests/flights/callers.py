@@ -92,6 +92,10 @@ class Caller(asyncio.Protocol):
         await self.until(lambda: len(split(self.body)) >= count or self.over)
         return split(self.body)
 
+    def close(self) -> None:
+        """Close the connection, as a program that has read what came and wants no more."""
+        self.transport.close()
+
     def leave(self) -> None:
         """Reset the connection."""
         if not self.over and (connection := self.transport.get_extra_info("socket")) is not None:
@@ -122,9 +126,11 @@ class Street:
         self._port = port
         self.callers: list[Caller] = []
 
-    async def call(self, *, key: str = "A", headers: dict[str, str] | None = None, **fields: Any) -> Caller:
-        """Ask `rig.BODY` with `fields` changed."""
-        asked = request({**BODY, **fields}, key=key, **(headers or {}))
+    async def call(
+        self, *, key: str = "A", path: str = CHAT, headers: dict[str, str] | None = None, body: Any = None, **fields: Any
+    ) -> Caller:
+        """Ask `body`, or `rig.BODY`, with `fields` changed."""
+        asked = request({**(body or BODY), **fields}, key=key, path=path, **(headers or {}))
         loop = asyncio.get_running_loop()
         _, caller = await loop.create_connection(lambda: Caller(asked), "127.0.0.1", self._port)
         self.callers.append(caller)

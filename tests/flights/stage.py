@@ -29,12 +29,14 @@ WHOLE = b"".join(EVENTS)
 
 class Stage:
     """A script. Each stream gives the first `allowed` of its events, more when `let` is called; its head once one is
-    allowed, or with `head`. `begun`: streams that began; `left`: those whose caller went away before their end."""
+    allowed, or with `head`; it is cut off after `cuts_at` of them. `begun`: streams that began; `left`: those whose
+    caller went away before their end."""
 
     def __init__(self, events: Sequence[bytes] = EVENTS, *, head: bool = False, extra: bytes = b"") -> None:
         self.events = list(events)
         self.begun = self.left = 0
         self.allowed = 0
+        self.cuts_at: int | None = None
         self._head = head
         self._extra = extra
         self._changed = asyncio.Condition()
@@ -61,6 +63,9 @@ class Stage:
                 + b"\r\n"
             )
             for number, said in enumerate(self.events):
+                if number == self.cuts_at:
+                    exchange.cut()
+                    return
                 if not await self._allowed(number, gone):
                     return
                 if said == DONE and wants_usage:
@@ -70,7 +75,7 @@ class Stage:
         finally:
             gone.cancel()
             await asyncio.wait({gone})
-            exchange.close = False
+            exchange.close = self.cuts_at is not None
 
     async def _allowed(self, number: int, gone: asyncio.Task) -> bool:
         """Wait until the event `number` is allowed; False when the caller has gone away."""

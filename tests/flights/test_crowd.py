@@ -5,9 +5,11 @@ import random
 from itertools import pairwise
 
 from tests import rig
-from tests.flights.stage import EVENTS, WHOLE, Stage
+from tests.flights.stage import EVENTS, WHOLE
 
 MANY = 1000
+CUT = 30
+"""Events after which a backend breaks off."""
 
 
 async def test_a_thousand_at_once_cost_one_call(field, stage, backend):
@@ -67,35 +69,23 @@ async def test_the_first_leaves_at_once_and_half_of_them_at_random(field, stage,
 
 async def test_a_backend_that_cuts_is_told_to_all_of_them(field, stage, backend):
     """B15, B27: none has a clean end, nothing is stored, nobody's call is repeated, the next request is a new one."""
-    told, street = 30, field.street
-
-    async def cutting(exchange) -> None:
-        await Stage.__call__(stage, exchange)
-
-    stage.events = [*EVENTS[:told], b""]  # an empty chunk would be an end; the script never comes to it
-
-    async def broken(exchange) -> None:
-        backend.script = Stage()
-        await backend.script.let()
-        await exchange.head(Content_Type="text/event-stream", Transfer_Encoding="chunked")
-        await field.waiting(200)
-        for event in EVENTS[:told]:
-            await exchange.chunk(event)
-        exchange.cut()
-
-    del cutting
-    backend.script = broken
+    street, stage.cuts_at = field.street, CUT
     first = await street.stream()
     await rig.until(lambda: backend.calls == 1)
-    callers = [first, *await street.crowd(199, stream=True)]
+    callers = [first, *await street.crowd(MANY // 2, stream=True)]
+    await field.waiting(len(callers))
+    await stage.let(CUT // 2)
+    callers += await street.crowd(MANY - len(callers), stream=True)
+    await field.waiting(MANY)
+    await stage.let()
     for caller in callers:
         await caller.end()
-        assert caller.over
-        assert not caller.whole
-        assert caller.body == b"".join(EVENTS[:told])
+    assert {caller.body for caller in callers} == {b"".join(EVENTS[:CUT])}
+    assert all(caller.over and not caller.whole for caller in callers)
     assert backend.calls == 1
     await field.empty()
     assert field.stored == 0
+    stage.cuts_at = None
     again = await (await street.stream()).end()
     assert (again.body, again.whole, again.field("x-cache")) == (WHOLE, True, "MISS")
     assert backend.calls == 2

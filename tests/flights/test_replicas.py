@@ -1,6 +1,7 @@
 """Running answers across replicas: processes of their own on a real Redis."""
 
 import json
+import random
 import re
 
 import pytest
@@ -8,9 +9,12 @@ import pytest
 from tests import rig
 from tests.flights.callers import Caller, Street
 from tests.flights.stage import EVENTS, WHOLE
+from tests.flights.test_leaving import SOON, WAYS
 from tests.redis_fixtures import redis, redis_server, redis_start  # noqa: F401
 
 pytestmark = pytest.mark.redis
+
+MANY = 1000
 
 PATIENT = {"CACHEPROXY_REDIS__TIMEOUT": "2s"}
 """A deadline that nothing healthy misses, however busy the machine is."""
@@ -38,23 +42,70 @@ def keys_of_flights(server) -> list[bytes]:
     return [key for key in server.cli("KEYS", "*") if re.search(rb":f:|\{\d+\}:[frc]", key) and b":e:" not in key]
 
 
-async def test_a_crowd_at_two_replicas_costs_one_generation(streets, stage, backend):
-    """Everybody gets every event, in order, as it comes."""
-    first = await streets[0].stream()
+async def crowd_of(streets, backend, stage) -> list[Caller]:
+    """So many at both who ask for the same, some before its head and some in its middle."""
+    crowd = [await streets[0].stream()]
     await rig.until(lambda: backend.calls == 1)
-    await stage.let(5)
-    await first.events(5)
-    crowd = [*await streets[0].crowd(40, stream=True), *await streets[1].crowd(40, stream=True)]
+    for told in (1, 5):
+        for street in streets:
+            crowd += await street.crowd(MANY // 4, stream=True)
+        await stage.let(told)
+        await crowd[-1].events(told)
+    return crowd
+
+
+async def test_a_thousand_at_two_replicas_cost_one_generation(streets, stage, backend):
+    """Everybody gets every event, in order, as it comes."""
+    crowd = await crowd_of(streets, backend, stage)
     for caller in crowd:
         await caller.events(5)
     await stage.let()
-    for caller in (first, *crowd):
+    for caller in crowd:
         assert (await caller.end()).whole
-    assert texts([first, *crowd]) == {WHOLE}
+    assert texts(crowd) == {WHOLE}
     assert backend.calls == 1
-    assert sum(caller.field("x-cache-coalesced") == "1" for caller in crowd) == 80
+    assert [caller.field("x-cache-coalesced") for caller in crowd] == [None] + ["1"] * MANY
     again = await (await streets[1].stream()).end()
     assert (again.field("x-cache"), backend.calls) == ("HIT", 1)
+
+
+async def test_half_of_a_thousand_leave_two_replicas(streets, stage, backend, redis):  # noqa: F811
+    """The first, for whom the backend was asked, at once; the others at any event. Who stays is given everything."""
+    dice = random.Random(8)
+    first, *crowd = await crowd_of(streets, backend, stage)
+    first.leave()
+    dice.shuffle(crowd)
+    leaving, staying = crowd[: MANY // 2], crowd[MANY // 2 :]
+    while leaving:
+        for caller in leaving[: dice.randint(1, 30)]:
+            leaving.remove(caller)
+            dice.choice([Caller.leave, Caller.close])(caller)
+        await stage.let(min(stage.allowed + 1, len(EVENTS) - 1))
+    await stage.let()
+    for caller in staying:
+        assert (await caller.end()).whole
+    assert texts(staying) == {WHOLE}
+    assert backend.calls == 1
+    assert (await (await streets[1].stream()).end()).field("x-cache") == "HIT"
+    await rig.until(lambda: not keys_of_flights(redis), 30, "no key of a running answer")
+
+
+async def test_a_cut_is_told_to_a_thousand_at_two_replicas(streets, stage, backend, redis):  # noqa: F811
+    """B15: none has a clean end, and nothing is stored."""
+    stage.cuts_at = 30
+    crowd = await crowd_of(streets, backend, stage)
+    for caller in crowd:
+        await caller.events(5)
+    await stage.let()
+    for caller in crowd:
+        await caller.end()
+    assert texts(crowd) == {b"".join(EVENTS[:30])}
+    assert all(caller.over and not caller.whole for caller in crowd)
+    assert backend.calls == 1
+    stage.cuts_at = None
+    again = await (await streets[1].stream()).end()
+    assert (again.body, again.whole, again.field("x-cache"), backend.calls) == (WHOLE, True, "MISS", 2)
+    await rig.until(lambda: not keys_of_flights(redis), 30, "no key of a running answer")
 
 
 async def test_who_wants_json_at_another_replica_waits_and_reads_what_was_stored(streets, stage, backend):
@@ -104,16 +155,18 @@ async def test_an_answer_goes_on_for_those_who_follow_it_elsewhere(streets, stag
     assert (backend.calls, stage.left) == (1, 0)
 
 
-async def test_when_everybody_has_left_everywhere_the_backend_is_stopped(streets, stage, backend):
+@pytest.mark.parametrize("way", WAYS)
+async def test_when_everybody_has_left_everywhere_the_backend_is_stopped(streets, stage, backend, way):
+    """However they leave, and though the last one was elsewhere, within a second."""
     first = await streets[0].stream()
     await rig.until(lambda: backend.calls == 1)
     await stage.let(3)
     await first.events(3)
     other = await streets[1].stream()
     await other.events(3)
-    first.leave()
-    other.leave()
-    await rig.until(lambda: stage.left == 1, 20, "the end of the call")
+    WAYS[way](first)
+    WAYS[way](other)
+    await rig.until(lambda: stage.left == 1, SOON, "the end of the call")
 
 
 async def test_a_purge_in_the_middle_lets_nobody_join_at_the_other_replica(pair, streets, stage, backend, session):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.parts import place
 
-PYTHON = ("openai", "langchain", "litellm")
+PYTHON = ("openai", "langchain", "litellm", "pydantic_ai")
 _NODE = place.HERE / "node"
 
 

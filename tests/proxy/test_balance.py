@@ -62,6 +62,12 @@ async def build(pair):
         await backends.close()
 
 
+def rested(backends: Backends) -> None:
+    """The moment is over in which a backend is passed over that could not be reached."""
+    for station in backends.balance.stations:
+        station.health._unreached_until = 0.0
+
+
 async def whole(backends: Backends, request: Outbound) -> None:
     reply = await backends.send(request)
     while await reply.read():
@@ -192,7 +198,7 @@ async def test_a_dead_backend_s_families_move_and_come_back(build, pair):
     talk = ["hello " * 300, "hi " * 300]
     await whole(backends, outbound("third", moved, *talk))
     await dead.start()
-    backends._upstreams[0].resting_until = 0.0
+    rested(backends)
     before = [fake.calls for fake in pair]
     await whole(backends, outbound("fourth", moved, *talk, "third", "and " * 300))
     assert [fake.calls for fake in pair] == [before[0], before[1] + 1]
@@ -238,7 +244,7 @@ async def test_what_a_backend_knew_is_not_counted_on_after_it_was_away(build, pa
     await away.stop()
     await whole(backends, outbound("on", RULES, *one, "reply " * 300))
     await away.start()
-    backends._upstreams[1 - home].resting_until = 0.0
+    rested(backends)
     before = pair[home].calls
     await whole(backends, outbound("on", RULES, *two, "reply " * 300))
     assert pair[home].calls == before + 1
@@ -361,15 +367,18 @@ async def test_work_that_others_brought_counts_as_load(build, pair):
         reply.close()
 
 
+WELL = {"state": "well", "max_inflight": 16, "slots_used": 0, "draining": False, "ejections": 0}
+
+
 async def test_rows_tell_the_state_and_no_secret(build, pair):
     backends = build(weights=[1.0, 2.0], reading=lambda upstream: FREE if str(pair[1].port) in upstream.url else None)
     await pair[0].stop()
     await whole(backends, PLAIN)
     assert backends.rows() == [
         {"url": f"http://127.0.0.1:{pair[0].port}", "weight": 1.0, "inflight": 0, "resting": True, "running": None,
-         "waiting": None, "kv_usage": None},
+         "waiting": None, "kv_usage": None, **WELL},
         {"url": f"http://127.0.0.1:{pair[1].port}", "weight": 2.0, "inflight": 0, "resting": False, "running": 1,
-         "waiting": 0, "kv_usage": 0.5},
+         "waiting": 0, "kv_usage": 0.5, **WELL},
     ]  # fmt: skip
     with pytest.raises(ConfigurationError):
         Upstream("http://user:secret@127.0.0.1:8000")
@@ -391,7 +400,7 @@ async def test_an_answer_counts_until_it_is_closed(build, pair):
 
 async def test_a_lease_ends_once(pair):
     balance = Balance([Upstream(fake.url) for fake in pair])
-    first, second = balance.take(None), balance.take(None)
+    first, second = balance.seat(None), balance.seat(None)
     assert repr(first) == f"<Lease open {first.upstream!r}>"
     for lease in (first, first, second, second):
         lease.end()
@@ -519,7 +528,7 @@ async def test_one_backend_alone_needs_no_choice(backend):
     backends = Backends(upstreams, Patience(2.0, 10.0, 10.0))
     await whole(backends, outbound("x"))
     assert backend.calls == 1
-    assert repr(backends._balance) == "<Balance affinity [0]>"
+    assert repr(backends.balance) == "<Balance affinity [0]>"
     await backends.close()
 
 

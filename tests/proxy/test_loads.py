@@ -1,11 +1,9 @@
-"""The backends' own account of their load: what the engines' pages say, and that asking for it harms nobody."""
+"""The backends' own account of their load: that it is asked for, and that asking harms nobody."""
 
 import asyncio
 import logging
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cacheproxy.core.affinity import Policy
 from cacheproxy.errors import UpstreamTimeout
@@ -13,112 +11,13 @@ from cacheproxy.http import loads
 from cacheproxy.http.backend import Backends, Patience
 from cacheproxy.http.balance import Balance
 from cacheproxy.http.connection import Dropped
-from cacheproxy.http.loads import Loads, Reading, read
+from cacheproxy.http.loads import Loads, Reading
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Outbound
 from tests import rig
-from tests.examples import tries
+from tests.core.pages import LLAMA, VLLM
 from tests.fakes.backend import Backend, plain
 from tests.rig import BODY
-
-# --- pages -------------------------------------------------------------------------------------------------------
-
-VLLM = """\
-# HELP vllm:num_requests_running Number of requests in model execution batches.
-# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{engine="0",model_name="org/a}b\\"{c"} 3.0
-vllm:num_requests_running{engine="1",model_name="org/a}b\\"{c"} 4.0
-# HELP vllm:num_requests_waiting Number of requests waiting to be processed.
-# TYPE vllm:num_requests_waiting gauge
-vllm:num_requests_waiting{engine="0",model_name="m"} 0.0
-vllm:num_requests_waiting{engine="1",model_name="m"} 2.0
-vllm:num_requests_waiting_by_reason{engine="1",model_name="m",reason="capacity"} 70.0
-vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
-vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
-vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.9
-vllm:prompt_tokens_total{engine="0",model_name="m"} 8.128902e+06
-"""
-OLD_VLLM = """\
-vllm:num_requests_running{model_name="m"} 2.0
-vllm:num_requests_swapped{model_name="m"} 9.0
-vllm:num_requests_waiting{model_name="m"} 0.0
-vllm:gpu_cache_usage_perc{model_name="m"} 0.96
-vllm:cpu_cache_usage_perc{model_name="m"} 0.1
-"""
-SGLANG_SHARDS = """\
-sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 16.0
-sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",tp_rank="1"} 15.0
-sglang:num_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 0.0 1790347303000
-sglang:num_queue_reqs_total{model_name="m"} 999
-sglang:token_usage{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 0.28
-"""
-SGLANG_PARTS = """\
-sglang:num_running_reqs{model_name="m",tp_rank="0",priority=""} 8
-sglang:num_running_reqs{model_name="m",tp_rank="0",dp_rank="0",priority=""} 3
-sglang:num_running_reqs{model_name="m",tp_rank="0",dp_rank="1",priority=""} 5
-sglang:num_running_reqs{model_name="m",tp_rank="0",dp_rank="1",priority="7"} 5
-sglang:num_queue_reqs{model_name="m",tp_rank="0",dp_rank="0",priority=""} 1
-sglang:num_queue_reqs{model_name="m",tp_rank="0",dp_rank="1",priority=""} 2
-sglang:token_usage{model_name="m",tp_rank="0",dp_rank="0"} 0.02
-sglang:token_usage{model_name="m",tp_rank="0",dp_rank="1"} 0.06
-"""
-LLAMA = """\
-# HELP llamacpp:requests_processing Number of requests processing.
-# TYPE llamacpp:requests_processing gauge
-llamacpp:requests_processing 1
-# HELP llamacpp:requests_deferred Number of requests deferred.
-# TYPE llamacpp:requests_deferred gauge
-llamacpp:requests_deferred 0
-"""
-
-
-@pytest.mark.parametrize(
-    ("page", "reading"),
-    [
-        (VLLM, Reading(7, 2, 0.5, full=True)),
-        (OLD_VLLM, Reading(2, 0, 0.96, full=True)),
-        (SGLANG_SHARDS, Reading(16, 0, 0.28, full=False)),
-        (SGLANG_PARTS, Reading(8, 3, pytest.approx(0.04), full=True)),
-        (LLAMA, Reading(1, 0, None, full=False)),
-        # Its cells hold what idle slots keep for later as well: that is no reason to go elsewhere.
-        (LLAMA + "llamacpp:kv_cache_usage_ratio 0.99\n", Reading(1, 0, 0.99, full=False)),
-        (LLAMA.replace("deferred 0", "deferred 5"), Reading(1, 5, None, full=True)),
-        (LLAMA.replace("\n", "\r\n"), Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running 1", Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running\t+1.0e0", Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running{} 1\nvllm:kv_cache_usage_perc NaN", Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running 1\nvllm:num_requests_waiting +Inf", Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running 1\nvllm:num_requests_waiting -3", Reading(1, 0, None, full=False)),
-        ("vllm:num_requests_running 1e300", Reading(1_000_000, 0, None, full=False)),
-    ],
-)  # fmt: skip
-def test_engines_are_understood(page, reading):
-    """Sums over engines and data-parallel ranks, once for shards that work on the same requests, no part twice."""
-    assert read(page.encode()) == reading
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "", "{}", '{"error": "not found"}', "<html>", "python_gc_objects_collected_total 5\n", "vllm:num_requests_running",
-        "vllm:num_requests_running x", "vllm:num_requests_running{a= 5", "# vllm:num_requests_running 5",
-        "vllm:num_requests_running_total 5", " vllm:num_requests_running 5", "vllm:num_requests_running NaN",
-    ],
-)  # fmt: skip
-def test_what_is_no_page_of_an_engine_says_nothing(page):
-    assert read(page.encode()) is None
-
-
-@given(page=st.lists(st.sampled_from([*VLLM.splitlines(), *SGLANG_PARTS.splitlines(), LLAMA]) | st.text()))
-@tries(200)
-def test_any_page_is_read_or_not(page):
-    text = "\n".join(page).encode("utf-8", "surrogatepass")
-    for part in (text, text[: len(text) // 2]):
-        found = read(part)
-        assert found is None or (found.running >= 0 and found.waiting >= 0)
-
-
-# --- asking ------------------------------------------------------------------------------------------------------
 
 MODELS = Outbound("GET", b"/v1/models", (), None)
 

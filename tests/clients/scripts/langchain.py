@@ -15,7 +15,8 @@ model = ChatOpenAI(
 def seen(message) -> dict:
     headers = message.response_metadata["headers"]
     return {
-        "cache": headers["x-cache"],
+        "cache": headers.get("x-cache"),
+        "coalesced": headers.get("x-cache-coalesced"),
         "text": message.content,
         "finish": message.response_metadata["finish_reason"],
         "usage": message.usage_metadata["total_tokens"],

@@ -24,7 +24,8 @@ def plain(question: str) -> dict:
     answer = litellm.completion(messages=[{"role": "user", "content": question}], **settings)
     headers = headers_of(answer)
     return {
-        "cache": headers["x-cache"],
+        "cache": headers.get("x-cache"),
+        "coalesced": headers.get("x-cache-coalesced"),
         "text": answer.choices[0].message.content,
         "finish": answer.choices[0].finish_reason,
         "usage": answer.usage.total_tokens,
@@ -40,7 +41,8 @@ def streamed(question: str) -> dict:
     answer = litellm.stream_chunk_builder(chunks, messages=messages)
     headers = headers_of(stream)
     return {
-        "cache": headers["x-cache"],
+        "cache": headers.get("x-cache"),
+        "coalesced": headers.get("x-cache-coalesced"),
         "text": answer.choices[0].message.content,
         "finish": answer.choices[0].finish_reason,
         "usage": answer.usage.total_tokens,

@@ -16,7 +16,8 @@ async def plain(client: AsyncOpenAI, question: str) -> dict:
     )
     answer = raw.parse()
     return {
-        "cache": raw.headers["x-cache"],
+        "cache": raw.headers.get("x-cache"),
+        "coalesced": raw.headers.get("x-cache-coalesced"),
         "text": answer.choices[0].message.content,
         "finish": answer.choices[0].finish_reason,
         "usage": answer.usage.total_tokens,
@@ -35,7 +36,8 @@ async def streamed(client: AsyncOpenAI, question: str) -> dict:
         headers = stream._response.headers
     assert answer.choices[0].message.content == text
     return {
-        "cache": headers["x-cache"],
+        "cache": headers.get("x-cache"),
+        "coalesced": headers.get("x-cache-coalesced"),
         "text": text,
         "finish": answer.choices[0].finish_reason,
         "usage": answer.usage.total_tokens,

@@ -9,6 +9,7 @@ async function plain(question) {
     .create({ ...settings, messages: [{ role: 'user', content: question }] }).withResponse();
   return {
     cache: response.headers.get('x-cache'),
+    coalesced: response.headers.get('x-cache-coalesced'),
     text: data.choices[0].message.content,
     finish: data.choices[0].finish_reason,
     usage: data.usage.total_tokens,
@@ -26,6 +27,7 @@ async function streamed(question) {
   const choices = chunks.flatMap((chunk) => chunk.choices);
   return {
     cache: response.headers.get('x-cache'),
+    coalesced: response.headers.get('x-cache-coalesced'),
     text: choices.map((choice) => choice.delta.content ?? '').join(''),
     finish: choices.find((choice) => choice.finish_reason).finish_reason,
     usage: chunks.at(-1).usage.total_tokens,

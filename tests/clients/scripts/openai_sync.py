@@ -16,7 +16,8 @@ def plain(question: str) -> dict:
     )  # fmt: skip
     answer = raw.parse()
     return {
-        "cache": raw.headers["x-cache"],
+        "cache": raw.headers.get("x-cache"),
+        "coalesced": raw.headers.get("x-cache-coalesced"),
         "text": answer.choices[0].message.content,
         "finish": answer.choices[0].finish_reason,
         "usage": answer.usage.total_tokens,
@@ -35,7 +36,8 @@ def streamed(question: str) -> dict:
         chunks = list(raw.parse())
         choices = [c for chunk in chunks for c in chunk.choices]
         return {
-            "cache": raw.headers["x-cache"],
+            "cache": raw.headers.get("x-cache"),
+            "coalesced": raw.headers.get("x-cache-coalesced"),
             "text": "".join(c.delta.content or "" for c in choices),
             "finish": next(c.finish_reason for c in choices if c.finish_reason),
             "usage": chunks[-1].usage.total_tokens,
