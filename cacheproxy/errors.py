@@ -115,7 +115,9 @@ class RateLimited(Refused):
 
     status, code = 429, "rate_limit_exceeded"
 
-    def __init__(self, message: str, retry_after: int, kind: str, fields: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def __init__(  # with defaults: it is copied for each who waits
+        self, message: str, retry_after: int = 1, kind: str = "requests", fields: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
         super().__init__(message, retry_after)
         self.kind = kind
         self.fields = fields

@@ -192,6 +192,11 @@ def test_every_name_can_be_set_in_every_source(file, name):
         "semantic.verifier_certain": "0.98",
         "semantic.url": "http://e:1",
         "flight.semantic": "on",
+        "admission.shed_threshold": "0.9",
+        "admission.overload.utilisation": "0.7",
+        "admission.overload.room": "0.6",
+        "health.retry_budget": "0.5",
+        "health.probe": "/health",
     }.get(name, value)
     value = {"redis.url": "redis://h:1", "redis.prefix": "ours"}.get(name, value)
     value = {"exact.refresh": "0.5", "replay.pace": "recorded", "access.scope": "tenant"}.get(name, value)

@@ -31,8 +31,6 @@ POWER = 0.5
 """The elasticity that is aimed at."""
 DEPTH = 0.6
 """The part of the load to which the limit sinks in a breath."""
-DEEP = 0.8 * DEPTH
-"""Answers that were sent when less than this part of the load was under way say nothing about the limit."""
 PRIOR = 0.35
 """How far an elasticity is thought to lie from `POWER`, as a standard deviation: one that is measured counts the less
 the greater its own error is beside that."""
@@ -174,9 +172,8 @@ class Limit:
         self._strange -= 1
         if self._strange < 0 and inflight <= self._limit + 1:
             self._peak = max(self._peak, inflight)
-            if inflight >= DEEP * self._load:
-                time = math.log(min(max(seconds, FASTEST), SLOWEST))
-                slope.add(math.log(inflight), time, 1 / max(self._value, FEWEST))
+            time = math.log(min(max(seconds, FASTEST), SLOWEST))
+            slope.add(math.log(inflight), time, 1 / max(self._value, FEWEST))
         self._steps += 1
         self._breathe(slope, inflight)
 
@@ -197,7 +194,7 @@ class Limit:
 
     @property
     def _is_used(self) -> bool:
-        return self._load > USED * self._limit
+        return self._load > USED * round(self._limit)
 
     def _breathe(self, slope: _Slope, inflight: int) -> None:
         if self._phase is _Phase.REST:

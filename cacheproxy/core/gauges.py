@@ -1,9 +1,9 @@
 """What engines and GPU exporters say of their load, on pages in the Prometheus text format. Any bytes are a page.
 
 Names, and what they count, are those of vLLM (docs.vllm.ai, usage/metrics; older versions call the cache
-`gpu_cache_usage_perc`), SGLang (docs.sglang.io, references/production_metrics), llama.cpp (tools/server/README.md; newer
-versions say nothing of the cache), Text Generation Inference (huggingface.co, reference/metrics) and NVIDIA's DCGM
-exporter (docs.nvidia.com/datacenter/dcgm, reference/dcgm-exporter-metrics; from 4.9 on its ratios are called that).
+`gpu_cache_usage_perc`), SGLang (docs.sglang.io, references/production_metrics), llama.cpp (tools/server/README.md;
+newer versions say nothing of the cache), Text Generation Inference (huggingface.co, reference/metrics) and NVIDIA's
+DCGM exporter (docs.nvidia.com/datacenter/dcgm, reference/dcgm-exporter-metrics; from 4.9 on its ratios have new names).
 """
 
 import contextlib

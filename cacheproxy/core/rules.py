@@ -128,6 +128,8 @@ class Settled:
     priority: int | None = None
     scope: Share | None = None
     variants: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
     kb: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     prefix: tuple[tuple[str, object], ...] = ()
@@ -154,6 +156,8 @@ _FIRST_WINS = (
     "priority",
     "scope",
     "variants",
+    "requests_per_minute",
+    "tokens_per_minute",
 )
 NOTHING = Settled()
 

@@ -4,22 +4,27 @@ Written by who sends it, read by who keeps the gate; `urge` is the one change th
 
 from collections.abc import Awaitable, Callable
 
+from cacheproxy.core.rates import NONE, Booking, Limits
+
 
 class Standing:
     """`priority`: 0 is the most urgent, 2 the least; `tenant`: the fingerprint of the credential; `model`: as asked,
     empty if unknown; `size`: bytes that it holds; `name`: by what it is known when it is asked again, empty for
-    nothing; `patience`: seconds it waits at most, None for as long as its class does, 0 for not at all.
+    nothing; `patience`: seconds it waits at most, None for as long as its class does, 0 for not at all; `limits`: what
+    its caller may use in a minute.
 
     `recheck` is called when it has waited and its turn has come: what it raises ends it in place of its being sent.
     """
 
     __slots__ = (
-        "_on_urge", "_where", "model", "name", "patience", "priority", "recheck", "since", "size", "tenant", "waited",
+        "_on_urge", "_where", "booking", "limits", "model", "name", "patience", "priority", "recheck", "since", "size",
+        "tenant", "waited",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - one request, every fact about it
         self, priority: int, tenant: bytes, *, model: str = "", size: int = 0, name: bytes = b"",
         patience: float | None = None, recheck: Callable[[], Awaitable[None]] | None = None,
+        limits: Limits = NONE,
     ) -> None:  # fmt: skip
         self.priority = priority
         self.tenant = tenant
@@ -28,6 +33,9 @@ class Standing:
         self.name = name
         self.patience = patience
         self.recheck = recheck
+        self.limits = limits
+        self.booking: Booking | None = None
+        """That it was counted, once it has been let through."""
         self.since: float | None = None
         """When it came to the gate first, in seconds of the monotonic clock."""
         self.waited = 0.0

@@ -61,6 +61,9 @@ class Allotment(Protocol):
     async def admit(self, standing: Standing) -> None:
         """Count this request. Raises `RateLimited`."""
 
+    def give_back(self, standing: Standing) -> None:
+        """It was counted, and has not gone to a backend."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
@@ -112,6 +115,14 @@ class Admission:
         anew = standing.since is None
         if anew and self.allotment is not None:
             await self.allotment.admit(standing)
+        try:
+            return await self._enter(standing, route, avoid, anew=anew)
+        except BaseException:
+            if self.allotment is not None:
+                self.allotment.give_back(standing)
+            raise
+
+    async def _enter(self, standing: Standing, route: Route | None, avoid: Collection[Any], *, anew: bool) -> Slot:
         arrived = self._clock.monotonic()
         since = arrived if standing.since is None else standing.since
         returned = self._returns.keep(standing.name, arrived) if anew else None

@@ -11,6 +11,7 @@ from dataclasses import replace
 import orjson
 
 from cacheproxy.core import embeddings, freshness
+from cacheproxy.core import fields as http_fields
 from cacheproxy.core.freshness import Freshness
 from cacheproxy.core.model import Answer, Entry
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
@@ -25,6 +26,8 @@ from cacheproxy.engine.call import Call
 from cacheproxy.engine.delivery import Want
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.keeper import Keeper
+from cacheproxy.engine.ledger import Account, Ledger
+from cacheproxy.engine.rates import Rates
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
@@ -41,7 +44,7 @@ class Batch:
 
     def __init__(  # noqa: PLR0913 - the parts of the house, by name
         self, *, shelf: Shelf, authority: Authority, exchange: Exchange, sender: Sender,
-        keeper: Keeper, serving: Serving, clock: Clock,
+        keeper: Keeper, serving: Serving, ledger: Ledger, clock: Clock, rates: Rates | None = None,
     ) -> None:  # fmt: skip
         self._shelf = shelf
         self._authority = authority
@@ -49,6 +52,8 @@ class Batch:
         self._sender = sender
         self._keeper = keeper
         self._serving = serving
+        self._ledger = ledger
+        self._rates = rates
         self._clock = clock
 
     async def answer(self, call: Call, bound: Bound) -> Served:
@@ -115,13 +120,16 @@ class Batch:
             outgoing=bound.outgoing.altered(body),
             items=tuple(bound.items[i] for i in wanted),
         )
-        reply, _ = await self._sender.send(part)
+        standing = part.standing()
+        account = self._ledger.open(None, standing)
+        reply, _ = await self._sender.send(part, standing)
+        account.heard(reply)
         call.stages.lap("upstream")
         self._authority.heard(bound.ask.credential, reply.status, proves=True)
         if reply.status != 200:
             outcome = Outcome(Source.MISS, Reason.STATUS, Forward.PARTIAL)
-            return await self._exchange.hand_on(call, bound.ask.endpoint, reply, outcome)
-        singles = await self._singles(part, reply)
+            return await self._exchange.hand_on(call, bound.ask.endpoint, reply, outcome, standing=standing)
+        singles = await self._singles(part, reply, account)
         if isinstance(singles, Reason):
             return None
         bodies = {name: entry.answer.body for name, entry in known.items()}
@@ -135,19 +143,23 @@ class Batch:
             return None
         outcome = Outcome(Source.MISS, refused or Reason.PARTLY_STORED, Forward.PARTIAL, stored=refused is None)
         spared = [known[item.key] for item in bound.items if item.key in known]  # as often as each is given
-        return await self._serving.partly(call, bound, spared, whole, outcome)
+        served = await self._serving.partly(call, bound, spared, whole, outcome)
+        told = () if self._rates is None else self._rates.fields(standing)
+        return replace(served, lines=served.lines + http_fields.render(told)) if told else served
 
-    async def _singles(self, part: Bound, reply: Reply) -> list[bytes] | Reason:
+    async def _singles(self, part: Bound, reply: Reply, account: Account) -> list[bytes] | Reason:
         """The answers to the inputs of `part`, one by one, from the whole of the backend's reply."""
         recording = self._keeper.recording(part, reply.status, reply.fields, anyway=True)
         try:
             while recording.trouble is None and (data := await reply.read()):
+                account.feed(data)
                 recording.feed(data)
             answer = recording.conclude()
         except UpstreamCut:
             return Reason.INCOMPLETE
         finally:
             recording.give_up(Reason.CLIENT_GONE)
+            account.close(whole=False)
             reply.close()
         if isinstance(answer, Reason):
             return answer

@@ -30,6 +30,7 @@ from cacheproxy.core.extraction import Extracted, Place
 from cacheproxy.core.model import STREAMED, Ask, Endpoint, Fields, Scope
 from cacheproxy.core.outcome import Reason
 from cacheproxy.core.question import Question, question
+from cacheproxy.core.rates import NONE, Limits
 from cacheproxy.core.rules import Facts, Mode, Rule, Settled, Share
 from cacheproxy.engine.bound import Bound, BoundItem, Head, Outgoing, Unbound, Unlooked
 from cacheproxy.engine.prefixed import Prefix
@@ -52,6 +53,7 @@ class Terms:
     variants: int = 1
     body_bytes: int = 64 * 2**20
     prefix_rules: prefix.Rules | None = prefix.NONE
+    limits: Limits = NONE
     extract: tuple[Place, ...] = ()
     extract_bytes: int = 2**20
 
@@ -86,10 +88,23 @@ class Binder:
         said = controls.urgency(head.fields) if wishes is None else wishes.priority
         return urgency.priority(None if said == controls.UNKNOWN_URGENCY else said, settled.priority, body)
 
+    def ranked(self, head: Head, wishes: Controls | None = None) -> Head:
+        """`head` with how urgent it is and what its caller may use, as far as it tells."""
+        settled, _ = self._settled(head, {}, wishes or controls.NONE)
+        return replace(head, priority=self.urgency(head, wishes), limits=self._limits(settled))
+
+    def _limits(self, settled: Settled) -> Limits:
+        requests, tokens = settled.requests_per_minute, settled.tokens_per_minute
+        if requests is None and tokens is None:
+            return self.terms.limits
+        usual = self.terms.limits
+        return Limits(usual.requests if requests is None else requests, usual.tokens if tokens is None else tokens)
+
     def unread(self, head: Head, endpoint: Endpoint, raw: bytes, wishes: Controls) -> Unlooked:
         """A body that passes without being looked up: without LiteLLM's field if it has it, its prefix made stable.
         What cannot be read passes as it is."""
-        as_it_is = Unlooked(Outgoing(raw, (), raw), self.urgency(head, wishes))
+        head = self.ranked(head, wishes)
+        as_it_is = Unlooked(Outgoing(raw, (), raw), head.priority, head.limits)
         if not (self.reads(endpoint) or (self.terms.litellm_body and b"cache" in raw)):
             return as_it_is
         try:
@@ -105,7 +120,7 @@ class Binder:
         settled, _ = self._settled(head, body.fields, wishes)
         priority = self.urgency(head, wishes, body.fields)
         outgoing, _, found = self._stabilised(head, endpoint, outgoing, body.fields, settled)
-        return Unlooked(outgoing, priority, found)
+        return Unlooked(outgoing, priority, self._limits(settled), found)
 
     def bind(
         self, head: Head, endpoint: Endpoint, raw: bytes, *, parsed: Callable[[], None] = lambda: None
@@ -133,7 +148,8 @@ class Binder:
             body = body if told is body.fields else replace(body, fields=told)
         if refusal is not None or not clear or (items is None and endpoint is Endpoint.EMBEDDINGS):
             priority = urgency.priority(wishes.priority, settled.priority, body.fields)
-            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found, priority)
+            limits = self._limits(settled)
+            return Unbound(refusal or Reason.UNKEYABLE, outgoing, wishes, rows, found, priority, limits)
         form = self._form(endpoint, body.fields, items)
         if bases := (*settled.kb, *extracted.kb):
             wishes = replace(wishes, knowledge=controls.joined(wishes.knowledge, bases))
@@ -144,7 +160,7 @@ class Binder:
         variants = self._variants(endpoint, body.fields, settled)
         bound = Bound(
             head, ask, wishes, outgoing, body.fields, form, mode, settled, rows, variants, base=name,
-            extracted=extracted, prefix=found,
+            extracted=extracted, prefix=found, limits=self._limits(settled),
         )  # fmt: skip
         return self._itemised(bound, items) if items else bound
 

@@ -9,6 +9,7 @@ from cacheproxy.core.embeddings import Item
 from cacheproxy.core.extraction import NOTHING, Extracted
 from cacheproxy.core.model import Ask, Fields
 from cacheproxy.core.outcome import Reason
+from cacheproxy.core.rates import NONE, Limits
 from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode, Settled
 from cacheproxy.core.standing import Standing
@@ -21,7 +22,8 @@ from cacheproxy.engine.prefixed import Prefix
 @dataclass(frozen=True, slots=True)
 class Head:
     """A request's head, as far as binding needs it. `credential`: its fingerprint; `epoch`: how many removals were
-    known when it came; `arrived`: when that was, by the monotonic clock; `priority`: 0 is the most urgent."""
+    known when it came; `arrived`: when that was, by the monotonic clock; `priority`: 0 is the most urgent;
+    `limits`: what its caller may use in a minute."""
 
     method: str
     target: bytes
@@ -30,10 +32,11 @@ class Head:
     epoch: int = 0
     arrived: float = 0.0
     priority: int = USUAL
+    limits: Limits = NONE
 
     def standing(self, model: str, size: int) -> Standing:
         """How it waits for a slot. `size`: bytes of its body."""
-        return Standing(self.priority, self.credential, model=model, size=size)
+        return Standing(self.priority, self.credential, model=model, size=size, limits=self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Bound:
     `extracted`: what its body names of what its answer rests on, all of it; `prefix`: what the backend reads first,
     where there is such a thing; `asked`: its question, where an answer to it
     may be found by meaning later; `witness`: a stored answer that gains or loses by what the backend says to it;
-    `wish`: how its stream is to be given.
+    `wish`: how its stream is to be given; `limits`: what its caller may use in a minute.
     """
 
     head: Head
@@ -100,6 +103,7 @@ class Bound:
     asked: Asked | None = None
     witness: Candidate | None = None
     wish: Wish = resumption.NONE
+    limits: Limits = NONE
 
     def in_slot(self, number: int) -> "Bound":
         """The same request, for its answer number `number`."""
@@ -131,7 +135,9 @@ class Bound:
         ask, size = self.ask, len(self.outgoing.plain)
         if background:
             return Standing(LEAST, ask.credential, model=ask.model, size=size, patience=0)
-        return Standing(self.priority, ask.credential, model=ask.model, size=size, name=ask.key)
+        return Standing(
+            self.priority, ask.credential, model=ask.model, size=size, name=ask.key, limits=self.limits
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,7 @@ class Unbound:
     rows: tuple[int, ...] = ()
     prefix: Prefix | None = None
     priority: int = USUAL
+    limits: Limits = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +159,5 @@ class Unlooked:
 
     outgoing: Outgoing
     priority: int
+    limits: Limits
     prefix: Prefix | None = None

@@ -7,15 +7,17 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 
-from cacheproxy.core import key, policy, usage
+from cacheproxy.core import key, policy, rates, usage
 from cacheproxy.core.model import Endpoint, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
 from cacheproxy.core.resumption import Numbering
+from cacheproxy.core.standing import Standing
 from cacheproxy.engine.bound import Bound
 from cacheproxy.engine.call import Call
 from cacheproxy.engine.flight import Flight
 from cacheproxy.engine.log import Head, Reader
 from cacheproxy.engine.passage import Passage
+from cacheproxy.engine.rates import Rates
 from cacheproxy.engine.served import Served, Voice
 from cacheproxy.engine.tempo import Tempo
 from cacheproxy.errors import UpstreamCut, UpstreamTimeout, UpstreamUnreachable
@@ -79,8 +81,11 @@ class _Reading:
 class Delivery:
     """Gives callers what flights bring. `stall`: the pause, in seconds, from which on a stream counts as stalled."""
 
-    def __init__(self, *, voice: Voice, journal: Journal, clock: Clock, stall: float) -> None:
+    def __init__(
+        self, *, voice: Voice, journal: Journal, clock: Clock, stall: float, rates: Rates | None = None
+    ) -> None:
         self._voice = voice
+        self._rates = rates
         self._journal = journal
         self._clock = clock
         self._stall = stall
@@ -103,20 +108,24 @@ class Delivery:
                 if streamed else None,
             )  # fmt: skip
             flight.numbered = flight.numbered or numbered
+            standing = None if collapsed else flight.work.standing
             source = Source.SHADOW if want.shadow else Source.MISS
             outcome = Outcome(source, head.unfit or want.reason, want.forward, collapsed=collapsed)
             if not streamed:
-                return await self._whole_or_live(call, reading, head, outcome)
+                return await self._whole_or_live(call, reading, head, outcome, standing)
             outcome.stored = head.unfit is None and not collapsed
             outcome.entry_id = key.entry_id(bound.ask.key) if head.unfit is None else None
             return await self.serve(
-                call, bound.ask.endpoint, outcome, head, passage, _live(reading, []), unstated=reading.rewritten
-            )
+                call, bound.ask.endpoint, outcome, head, passage, _live(reading, []), unstated=reading.rewritten,
+                standing=standing,
+            )  # fmt: skip
         except BaseException:
             reader.close()
             raise
 
-    async def _whole_or_live(self, call: Call, reading: _Reading, head: Head, outcome: Outcome) -> Served:
+    async def _whole_or_live(
+        self, call: Call, reading: _Reading, head: Head, outcome: Outcome, standing: Standing | None
+    ) -> Served:
         """An answer that is no stream: whole if it comes at once, so that its head tells what became of it."""
         held: list[bytes] = []
         bound, reader = reading.bound, reading.reader
@@ -128,11 +137,13 @@ class Delivery:
                 outcome.entry_id = key.entry_id(bound.ask.key) if refused is None else None
                 whole = reading.passage.carry(b"".join(held))
                 reader.close()
-                return await self.serve(call, bound.ask.endpoint, outcome, head, reading.passage, whole)
+                return await self.serve(
+                    call, bound.ask.endpoint, outcome, head, reading.passage, whole, standing=standing
+                )  # fmt: skip
         except UpstreamCut as error:
             raise UpstreamUnreachable("The backend broke off its answer.") from error
         body = _live(reading, held)
-        return await self.serve(call, bound.ask.endpoint, outcome, head, reading.passage, body)
+        return await self.serve(call, bound.ask.endpoint, outcome, head, reading.passage, body, standing=standing)
 
     async def _gather(self, reader: Reader, held: list[bytes]) -> bool:
         """Read into `held` until the body has ended (true), or is too slow or too long to be held."""
@@ -153,12 +164,15 @@ class Delivery:
 
     async def serve(  # noqa: PLR0913 - one head, every fact about it
         self, call: Call, endpoint: Endpoint | None, outcome: Outcome, head: Head, passage: Passage,
-        body: bytes | AsyncGenerator[bytes, None], *, unstated: bool = False,
+        body: bytes | AsyncGenerator[bytes, None], *, unstated: bool = False, standing: Standing | None = None,
     ) -> Served:  # fmt: skip
-        """`unstated`: the length of the body is not known."""
+        """`unstated`: the length of the body is not known; `standing`: for what it was let through, None if it was not
+        counted for this caller."""
         fields = passage.fields
         if outcome.collapsed:
             fields = tuple(line for line in fields if line[0].lower() != b"set-cookie")  # it was for another caller
+        if self._rates is not None and standing is not None:
+            fields = rates.merged(fields, self._rates.fields(standing))
         lines = self._voice.relayed(call.stages, outcome, endpoint, fields)
         length = None if unstated else passage.length
         if isinstance(body, bytes):

@@ -9,10 +9,11 @@ import contextlib
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from cacheproxy.core import following, policy
+from cacheproxy.core import following, policy, usage
 from cacheproxy.core.following import Step
 from cacheproxy.core.model import Endpoint, Form
 from cacheproxy.core.outcome import Forward, Outcome, Reason, Source
+from cacheproxy.core.standing import Standing
 from cacheproxy.deadline import Deadline
 from cacheproxy.engine import log
 from cacheproxy.engine.authority import Authority
@@ -26,7 +27,7 @@ from cacheproxy.engine.passage import Passage
 from cacheproxy.engine.prefixed import Prefix
 from cacheproxy.engine.sender import Sender
 from cacheproxy.engine.served import Served
-from cacheproxy.errors import AnsweredMeanwhile, AnswerError
+from cacheproxy.errors import AnsweredMeanwhile, AnswerError, RateLimited
 from cacheproxy.ports import Journal, Reply
 
 FAILED = frozenset({500, 502, 503, 504})
@@ -54,21 +55,28 @@ class Exchange:
         reason: Reason, prefix: Prefix | None = None,
     ) -> Served:  # fmt: skip
         """The backend's answer, neither looked up nor kept. `prefix`: what the backend reads first, where known."""
-        account = self._ledger.open(prefix)
-        reply = await self._sender.pass_on(head, body, prefix)
+        standing = self._sender.standing(head, body, prefix)
+        account = self._ledger.open(prefix, standing)
+        reply, sieved = await self._sender.pass_on(head, body, prefix, standing)
         call.stages.lap("upstream")
         self._authority.heard(head.credential, reply.status, proves=endpoint is not None)
         account.heard(reply)
-        return await self.hand_on(call, endpoint, reply, Outcome(Source.BYPASS, reason, Forward.BYPASS), account)
+        sieved = sieved and policy.form_of(reply.fields) is Form.EVENTS
+        outcome = Outcome(Source.BYPASS, reason, Forward.BYPASS)
+        return await self.hand_on(call, endpoint, reply, outcome, account, standing=standing, sieved=sieved)
 
-    async def hand_on(
-        self, call: Call, endpoint: Endpoint | None, reply: Reply, outcome: Outcome, account: Account | None = None
-    ) -> Served:
-        """A reply whose head has come, as it is, unrecorded."""
-        passage = Passage(call.fields, reply.fields, transparent=endpoint is None)
-        body = _pass_on(reply, passage, account or self._ledger.open(None))
+    async def hand_on(  # noqa: PLR0913 - one reply, every fact about it
+        self, call: Call, endpoint: Endpoint | None, reply: Reply, outcome: Outcome, account: Account | None = None,
+        *, standing: Standing | None = None, sieved: bool = False,
+    ) -> Served:  # fmt: skip
+        """A reply whose head has come, unrecorded: as it is, or, if `sieved`, without the usage that only we asked
+        for. `standing`: for what it was let through, None if it was not counted."""
+        passage = Passage(call.fields, reply.fields, unpack=sieved, transparent=endpoint is None)
+        body = _pass_on(reply, passage, account or self._ledger.open(None), usage.Filter() if sieved else None)
         head = log.Head(reply.status, reply.phrase, reply.fields, reply.interim)
-        return await self._delivery.serve(call, endpoint, outcome, head, passage, body)
+        return await self._delivery.serve(
+            call, endpoint, outcome, head, passage, body, unstated=sieved, standing=standing
+        )  # fmt: skip
 
     async def fetch(self, call: Call, bound: Bound, want: Want) -> Served:
         """The backend's answer, kept if it proves complete; shared with who asks the same meanwhile. Raises
@@ -151,8 +159,10 @@ class Exchange:
             head = await reader.head()
         except AnsweredMeanwhile:
             return Step.LOOK
-        except AnswerError:
-            if following.at_end(None, failed=True, failures=failures, same_form=True) is Step.AGAIN:
+        except AnswerError as error:
+            limited = isinstance(error, RateLimited) and flight.work.bound.ask.credential != bound.ask.credential
+            # What another caller has used up is nothing to tell this one.
+            if limited or following.at_end(None, failed=True, failures=failures, same_form=True) is Step.AGAIN:
                 return Step.AGAIN
             raise
         if not await self._granted(call, bound, flight):
@@ -218,15 +228,20 @@ async def _stored(want: Want) -> Served | None:
     return None if want.stored is None else await want.stored()
 
 
-async def _pass_on(reply: Reply, passage: Passage, account: Account) -> AsyncGenerator[bytes, None]:
+async def _pass_on(
+    reply: Reply, passage: Passage, account: Account, sieve: usage.Filter | None = None
+) -> AsyncGenerator[bytes, None]:
     try:
         yield b""
         while data := await reply.read():
             account.feed(data)
             if reply.ended:
                 account.close(whole=True)
-            yield passage.carry(data)
+            data = passage.carry(data)
+            yield data if sieve is None else sieve.feed(data)
         account.close(whole=True)
+        if sieve is not None:
+            yield sieve.rest
     finally:
         account.close(whole=False)
         reply.close()

@@ -31,10 +31,12 @@ _BEGINNINGS = (b"{", b'{"response":{')
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Tokens of a prompt. `cached`: those that the backend had from a cache, None if it does not say."""
+    """Tokens of a prompt. `cached`: those that the backend had from a cache, None if it does not say; `written`: those
+    of the answer so far."""
 
     prompt: int
     cached: int | None
+    written: int = 0
 
 
 class Meter:
@@ -131,15 +133,17 @@ def _counts(document: Any, *, within: bool) -> Counts | None:
     if within and isinstance(response := document.get("response"), dict):
         document = response
     usage, timings = _object(document.get("usage")), _object(document.get("timings"))
-    prompt, _ = tokens.tokens_of(usage)
+    prompt, written = tokens.tokens_of(usage)
     details = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
     said = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), timings.get("cache_n"))
     cached = next((value for value in said if type(value) is int and value >= 0), None)
     if cached is not None and not prompt and type(fresh := timings.get("prompt_n")) is int:
         prompt = max(0, fresh) + cached
+    if not written and type(told := timings.get("predicted_n")) is int:
+        written = max(0, told)
     if not 0 < prompt < 2**53:
         return None
-    return Counts(prompt, None if cached is None else min(cached, prompt))
+    return Counts(prompt, None if cached is None else min(cached, prompt), written)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ refuse? -> parse, bind -> may look? -> store -> granted? -> HIT
 import random
 from dataclasses import dataclass, replace
 
-from cacheproxy.core import freshness, policy, replay, resumption
+from cacheproxy.core import freshness, policy, resumption
 from cacheproxy.core.controls import BadControl, Controls
 from cacheproxy.core.freshness import Allowance, Freshness
 from cacheproxy.core.model import Endpoint, Entry
@@ -16,7 +16,7 @@ from cacheproxy.core.outcome import Forward, Reason
 from cacheproxy.core.resumption import Wish
 from cacheproxy.core.rules import Mode
 from cacheproxy.core.urgency import LEAST
-from cacheproxy.engine.authority import Authority, Grant, accepted_at
+from cacheproxy.engine.authority import Authority, Grant
 from cacheproxy.engine.batch import Batch
 from cacheproxy.engine.binder import Binder, wishes_of
 from cacheproxy.engine.bound import Bound, Head, Outgoing, Unbound
@@ -25,15 +25,23 @@ from cacheproxy.engine.delivery import Want
 from cacheproxy.engine.evidence import Candidate
 from cacheproxy.engine.exchange import Exchange
 from cacheproxy.engine.heartbeat import alive
+from cacheproxy.engine.look import Look, Looks
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.sampler import Sampler
 from cacheproxy.engine.semantic import Heard, Semantic, candidate_of
 from cacheproxy.engine.served import Served
 from cacheproxy.engine.serving import Serving
-from cacheproxy.engine.shelf import Mark, Shelf
+from cacheproxy.engine.shelf import Shelf
 from cacheproxy.engine.twins import Twins
 from cacheproxy.engine.variants import Variants
-from cacheproxy.errors import CacheMiss, InvalidHeader, Refused, Trouble, UpstreamTimeout, UpstreamUnreachable
+from cacheproxy.errors import (
+    CacheMiss,
+    InvalidHeader,
+    RateLimited,
+    Refused,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+)
 from cacheproxy.ports import Clock
 
 _MAY_BE_LIKE = frozenset({Reason.ABSENT, Reason.EXPIRED, Reason.USAGE_MISSING, Reason.ONE_FORM})
@@ -56,22 +64,6 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What the store had: an entry (usable or not), since when, what it is for this request, and why it is not
-    served."""
-
-    mark: Mark
-    entry: Entry | None
-    state: Freshness
-    reason: Reason
-    forward: Forward
-
-    @property
-    def usable(self) -> bool:
-        return self.reason is Reason.ABSENT and self.entry is not None
-
-
-@dataclass(frozen=True, slots=True)
 class Streaming:
     """What the configuration says about streams. `heartbeat`: seconds between signs of life, 0 for none."""
 
@@ -89,7 +81,7 @@ class Pipeline:
     ) -> None:  # fmt: skip
         self._binder = binder
         self._shelf = shelf
-        self._authority = authority
+        self._looks = Looks(shelf, authority, clock, lasting.allowance)
         self._exchange = exchange
         self._refresher = refresher
         self._serving = serving
@@ -110,8 +102,7 @@ class Pipeline:
         body = await call.pieces() if endpoint is None or endpoint is Endpoint.MODELS else None
         if endpoint is None or body is not None:
             outgoing = Outgoing(body, (), body) if isinstance(body, bytes) else body
-            head = Head(call.method, call.target, call.fields, credential)
-            head = replace(head, priority=self._binder.urgency(head))
+            head = self._binder.ranked(Head(call.method, call.target, call.fields, credential))
             return await self._exchange.relay(call, head, outgoing, None, Reason.UNCACHEABLE_PATH)
         wishes = wishes_of(call.fields, None)
         refusal = policy.may_look_head(call.fields, wishes, off=self._binder.off)
@@ -125,7 +116,7 @@ class Pipeline:
         call.stages.lap("normalise")
         if isinstance(bound, Unbound):
             _refuse_if_only_cached(bound.controls)
-            head = replace(head, priority=bound.priority)
+            head = replace(head, priority=bound.priority, limits=bound.limits)
             return await self._exchange.relay(call, head, bound.outgoing, endpoint, bound.reason, bound.prefix)
         if len(bound.items) > 1:
             return await self._batch.answer(call, bound)
@@ -160,7 +151,7 @@ class Pipeline:
         if bound.controls.only_if_cached:
             for number in range(turn, turn + bound.variants):
                 other = bound.in_slot(number % bound.variants)
-                if (await self._look(other)).usable:
+                if (await self._looks.look(other)).usable:
                     return other
         return bound.in_slot(turn)
 
@@ -170,18 +161,18 @@ class Pipeline:
         _refuse_if_only_cached(wishes)
         body = await call.pieces(self._binder.terms.body_bytes if self._binder.reads(endpoint) else 0)
         if not isinstance(body, bytes):
-            head = replace(head, priority=self._binder.urgency(head, wishes))
+            head = self._binder.ranked(head, wishes)
             return await self._exchange.relay(call, head, body, endpoint, refusal)
         found = self._binder.unread(head, endpoint, body, wishes)
-        head = replace(head, priority=found.priority)
+        head = replace(head, priority=found.priority, limits=found.limits)
         return await self._exchange.relay(call, head, found.outgoing, endpoint, refusal, found.prefix)
 
     async def _found_or_fetched(self, call: Call, bound: Bound) -> Served:
-        look = await self._look(bound)
+        look = await self._looks.look(bound)
         call.stages.lap("exact")
         reason = look.reason
         if look.usable and look.entry is not None:
-            grant = await self._admit(call, bound, look.entry)
+            grant = await self._looks.admit(call, bound, look.entry)
             stands = await self._shelf.holds(look.mark, look.entry)
             if grant is not None and stands and bound.mode is not Mode.SHADOW:
                 return await self._hit(call, bound, look.entry, look.state, grant)
@@ -212,7 +203,7 @@ class Pipeline:
             call.stages.lap("upstream")
         if like is None:
             return heard
-        grant = await self._admit(call, bound, like.entry)
+        grant = await self._looks.admit(call, bound, like.entry)
         if grant is None:
             return replace(heard, reason=Reason.UNPROVEN_CREDENTIAL)
         if not await self._shelf.holds(like.mark, like.entry):
@@ -222,7 +213,7 @@ class Pipeline:
         likeness = (like.similarity, like.threshold)
         return await self._serving.hit(call, bound, like.entry, grant, stale=False, likeness=likeness)
 
-    async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Served:
+    async def _fetched(self, call: Call, bound: Bound, reason: Reason, look: Look, spare: Entry | None) -> Served:
         """The backend's answer, or the one it is giving to another caller of the same; if the backend fails or has no
         room, the stored one in `spare` (RFC 5861 section 4)."""
         want = await self._want(call, bound, reason, look, spare)
@@ -230,29 +221,31 @@ class Pipeline:
             return await self._exchange.fetch(call, bound, want)
         except (UpstreamUnreachable, UpstreamTimeout, Refused) as error:
             why = Reason.OVERLOADED if isinstance(error, Refused) else Reason.BACKEND_FAILED
-            served = None if want.rescue is None else await want.rescue(why)
+            served = None
+            if want.rescue is not None and not isinstance(error, RateLimited):
+                served = await want.rescue(why)
             if served is None and why is Reason.OVERLOADED:
                 served = await self._roughly(call, bound)
             if served is None:
                 raise
             return served
 
-    async def _want(self, call: Call, bound: Bound, reason: Reason, look: _Look, spare: Entry | None) -> Want:
+    async def _want(self, call: Call, bound: Bound, reason: Reason, look: Look, spare: Entry | None) -> Want:
         async def rescued(why: Reason) -> Served | None:
-            if spare is None or (grant := await self._admit(call, bound, spare)) is None:
+            if spare is None or (grant := await self._looks.admit(call, bound, spare)) is None:
                 return None
             if not await self._shelf.holds(look.mark, spare):
                 return None
             return await self._serving.hit(call, bound, spare, grant, stale=True, reason=why)
 
         async def found() -> bool:
-            return (await self._look(bound)).usable
+            return (await self._looks.look(bound)).usable
 
         async def stored() -> Served | None:
-            again = await self._look(bound)
+            again = await self._looks.look(bound)
             if not again.usable or again.entry is None:
                 return None
-            if (grant := await self._admit(call, bound, again.entry)) is None:
+            if (grant := await self._looks.admit(call, bound, again.entry)) is None:
                 return None
             if not await self._shelf.holds(again.mark, again.entry):
                 return None
@@ -273,32 +266,6 @@ class Pipeline:
             return None
         heard = await self._heard(call, replace(bound, settled=replace(bound.settled, threshold=least)), self._semantic)
         return heard if isinstance(heard, Served) else None
-
-    async def _look(self, bound: Bound) -> _Look:
-        mark = self._shelf.mark()
-        if bound.mode is Mode.WRITE_ONLY or bound.controls.no_cache:
-            reason = Reason.WRITE_ONLY if bound.mode is Mode.WRITE_ONLY else Reason.NO_CACHE
-            return _Look(mark, None, Freshness.EXPIRED, reason, Forward.REQUEST)
-        entry = await self._shelf.get(bound.ask.key)
-        if isinstance(entry, Trouble):
-            return _Look(mark, None, Freshness.EXPIRED, Reason.STORE_TROUBLE, Forward.MISS)
-        if entry is None or entry.key != bound.ask.key or entry.owner != bound.ask.scope.owner:
-            return _Look(mark, None, Freshness.EXPIRED, Reason.ABSENT, Forward.MISS)
-        state = freshness.judge(entry, bound.controls, self._clock.now(), self._lasting.allowance)
-        wants = {"stream": bound.ask.stream, "wants_usage": bound.ask.wants_usage}
-        if (unfit := replay.why_not(entry.answer, entry.endpoint, **wants)) is not None:
-            return _Look(mark, None, state, unfit, Forward.MISS)
-        if state is Freshness.EXPIRED:
-            return _Look(mark, entry, state, Reason.EXPIRED, Forward.STALE)
-        if state is Freshness.TOO_OLD:
-            return _Look(mark, entry, state, Reason.TOO_OLD, Forward.REQUEST)
-        return _Look(mark, entry, state, Reason.ABSENT, Forward.MISS)
-
-    async def _admit(self, call: Call, bound: Bound, entry: Entry) -> Grant | None:
-        """A grant for this caller to be served `entry`."""
-        grant = await self._authority.admit(bound.ask.credential, call.fields, accepted_at(entry, bound.ask.credential))
-        call.stages.lap("auth")
-        return grant
 
     async def _hit(self, call: Call, bound: Bound, entry: Entry, state: Freshness, grant: Grant) -> Served:
         renewed = False

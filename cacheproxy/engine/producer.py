@@ -64,7 +64,7 @@ class Producer:
 
     async def produce(self, work: Work) -> None:
         """Fetch it. Raises nothing but `CancelledError`."""
-        account = self._ledger.open(work.bound.prefix)
+        account = self._ledger.open(work.bound.prefix, work.standing)
         reply: Reply | None = None
         ending = Ending(Reason.CLIENT_GONE, UpstreamCut("the answer was given up"))
         try:

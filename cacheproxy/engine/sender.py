@@ -10,14 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
+from cacheproxy.core import canonical, policy, usage
 from cacheproxy.core import fields as http_fields
-from cacheproxy.core import policy, usage
 from cacheproxy.core.model import Endpoint
 from cacheproxy.core.standing import Standing
 from cacheproxy.engine.bound import Bound, Head, Outgoing
 from cacheproxy.engine.hints import Hints, with_hint
 from cacheproxy.engine.passage import forwarded
 from cacheproxy.engine.prefixed import Prefix
+from cacheproxy.engine.rates import Rates
+from cacheproxy.errors import UpstreamUnreachable
 from cacheproxy.ports import Backend, Outbound, Reply
 
 MODELS = 1024
@@ -50,15 +52,16 @@ class Sender:
     """Knows which models' backends take, or refuse, what is added. `routed`: there are replicas to choose from;
     `gated`: whether a request with this method and target takes a slot."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts, by name
         self, backend: Backend, *, ask_usage: bool, hints: Hints, routed: bool,
-        gated: Callable[[str, bytes], bool] = policy.is_work,
+        gated: Callable[[str, bytes], bool] = policy.is_work, rates: Rates | None = None,
     ) -> None:  # fmt: skip
         self._backend = backend
         self._ask_usage = ask_usage
         self._hints = hints
         self._routed = routed
         self._gated = gated
+        self._rates = rates
         self._known: LRUCache[tuple[Endpoint | None, str], _Known] = LRUCache(MODELS)
 
     async def send(self, bound: Bound, standing: Standing | None = None) -> tuple[Reply, bool]:
@@ -84,17 +87,46 @@ class Sender:
         reply, added = await self._sent(head, bound.outgoing, bound.prefix, about, additions, standing)
         return reply, any(addition.name == USAGE for addition in added)
 
-    async def pass_on(
+    def standing(
         self, head: Head, body: Outgoing | AsyncIterator[bytes] | None, prefix: Prefix | None = None
-    ) -> Reply:
-        """Send a request that is not looked up, with hints where it is known what it asks. Raises as `send`."""
-        about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
+    ) -> Standing | None:
+        """How a request that is not looked up waits for a slot; None if it takes none."""
         size = len(body.plain) if isinstance(body, Outgoing) else 0
-        standing = head.standing(about[1], size) if self._gated(head.method, head.target) else None
+        model = "" if prefix is None else prefix.model
+        return head.standing(model, size) if self._gated(head.method, head.target) else None
+
+    async def pass_on(
+        self, head: Head, body: Outgoing | AsyncIterator[bytes] | None, prefix: Prefix | None = None,
+        standing: Standing | None = None,
+    ) -> tuple[Reply, bool]:  # fmt: skip
+        """Send a request that is not looked up, with hints where it is known what it asks; the reply, and whether usage
+        was asked for as in `send`. Raises as `send`."""
+        about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
         if isinstance(body, Outgoing):
-            return (await self._sent(head, body, prefix, about, self._of_prefix(prefix), standing))[0]
+            additions = [*self._of_prefix(prefix), *self._of_limits(prefix, standing)]
+            reply, added = await self._sent(head, body, prefix, about, additions, standing)
+            return reply, any(addition.name == USAGE for addition in added)
         request = Outbound(head.method, head.target, forwarded(head.fields), body, standing=standing)
-        return await self._backend.send(request)
+        return await self._asked(request), False
+
+    def _of_limits(self, prefix: Prefix | None, standing: Standing | None) -> list[_Addition]:
+        """The wish for the usage of a stream that nobody records, where its tokens are limited: else who asks for no
+        usage, and for nothing to be stored, would have no limit."""
+        if prefix is None or standing is None or not standing.limits.tokens or not self._ask_usage:
+            return []
+        options = prefix.fields.get("stream_options")
+        asks = prefix.fields.get("stream") is True and not canonical.wants_usage(prefix.fields)
+        if asks and isinstance(options, dict | None) and prefix.endpoint in policy.ASKED_FOR_USAGE:
+            return [_Addition(USAGE, options)]
+        return []
+
+    async def _asked(self, request: Outbound) -> Reply:
+        try:
+            return await self._backend.send(request)
+        except UpstreamUnreachable:
+            if self._rates is not None and request.standing is not None:
+                self._rates.give_back(request.standing)
+            raise
 
     def _of_prefix(self, prefix: Prefix | None) -> list[_Addition]:
         return [_Addition(name, value) for name, value in self._hints.values(prefix).items()]
@@ -114,9 +146,7 @@ class Sender:
             body = outgoing
             for addition in added:
                 body = body.altered(addition.to(body.plain))
-            reply = await self._backend.send(
-                Outbound(head.method, head.target, fields, body.wire or None, route, standing)
-            )
+            reply = await self._asked(Outbound(head.method, head.target, fields, body.wire or None, route, standing))
             if reply.status == 200 and wanted:
                 # Only if the very same request passes without a field was the field at fault.
                 known.takes |= {addition.name for addition in added}

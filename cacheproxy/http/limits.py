@@ -7,8 +7,9 @@ import re
 
 import orjson
 
+from cacheproxy.core import fields as http_fields
 from cacheproxy.core.model import Fields
-from cacheproxy.errors import AnswerError, InvalidRequest
+from cacheproxy.errors import AnswerError, InvalidRequest, RateLimited
 
 _FRAMING_LOOKALIKES = frozenset({b"content_length", b"transfer_encoding"})
 _BAD_TARGET = re.compile(rb"[^\x21\x22\x24-\x7e]")
@@ -57,4 +58,5 @@ def error_lines(error: AnswerError) -> bytes:
         text += f"x-should-retry: {'true' if error.retry else 'false'}\r\n"
     if error.retry_after is not None:
         text += f"Retry-After: {error.retry_after}\r\n"
-    return text.encode("ascii")
+    fields = error.fields if isinstance(error, RateLimited) else ()
+    return text.encode("ascii") + http_fields.render(fields)

@@ -8,7 +8,34 @@ from cacheproxy.schema.kinds import Duration, Names, Patience, Size, read_switch
 from cacheproxy.schema.model import Model
 
 
-class ClassSettings(Model):
+class P0Settings(Model):
+    depth: int | None = Field(default=20, ge=0)
+    """Most requests that wait; one more is answered with 429. `null` for any number."""
+    bytes: Size = 256 * 2**20
+    """Most bytes that those hold that wait."""
+    timeout: Annotated[Duration | None, Field(gt=0)] = 30.0
+    """Longest wait; then 503. `null` for as long as it takes."""
+    weight: float = Field(default=16.0, gt=0, le=1000)
+    """Its share of the slots while fewer requests wait than there are slots."""
+
+
+class P1Settings(Model):
+    depth: int | None = Field(default=100, ge=0)
+    """Most requests that wait; one more is answered with 429. `null` for any number."""
+    bytes: Size = 256 * 2**20
+    """Most bytes that those hold that wait."""
+    timeout: Annotated[Duration | None, Field(gt=0)] = 60.0
+    """Longest wait; then 503. `null` for as long as it takes."""
+    weight: float = Field(default=4.0, gt=0, le=1000)
+    """Its share of the slots while fewer requests wait than there are slots."""
+    age: Duration = 10.0
+    """Having waited so long, it is given one of every `admission.share` slots while the queue of P0 is short (a quarter
+    of its depth); 0 for never."""
+    bound: Duration = 50.0
+    """Having waited so long, it is given one of every `admission.share` slots in any case; 0 for never."""
+
+
+class P2Settings(Model):
     depth: int | None = Field(default=None, ge=0)
     """Most requests that wait; one more is answered with 429. `null` for any number."""
     bytes: Size = 256 * 2**20
@@ -17,30 +44,11 @@ class ClassSettings(Model):
     """Longest wait; then 503. `null` for as long as it takes."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Its share of the slots while fewer requests wait than there are slots."""
-    age: Duration = 0.0
-    """Having waited so long, it is given one of every `admission.share` slots while the queue of P0 is short (a quarter
-    of its depth)."""
-    bound: Duration = 0.0
-    """Having waited so long, it is given one of every `admission.share` slots in any case."""
-
-
-class P0Settings(ClassSettings):
-    depth: int | None = Field(default=20, ge=0)
-    timeout: Annotated[Duration | None, Field(gt=0)] = 30.0
-    weight: float = Field(default=16.0, gt=0, le=1000)
-
-
-class P1Settings(ClassSettings):
-    depth: int | None = Field(default=100, ge=0)
-    timeout: Annotated[Duration | None, Field(gt=0)] = 60.0
-    weight: float = Field(default=4.0, gt=0, le=1000)
-    age: Duration = 10.0
-    bound: Duration = 50.0
-
-
-class P2Settings(ClassSettings):
     age: Duration = 30.0
+    """Having waited so long, it is given one of every `admission.share` slots while the queue of P0 is short (a quarter
+    of its depth); 0 for never."""
     bound: Duration = 300.0
+    """Having waited so long, it is given one of every `admission.share` slots in any case; 0 for never."""
 
 
 class OverloadSettings(Model):

@@ -9,6 +9,7 @@ from cacheproxy.schema.kinds import Duration, Names, Switch, read_switch
 from cacheproxy.schema.knowledge import ExtractSettings
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixRowSettings
+from cacheproxy.schema.rates import RatesRowSettings
 
 
 class MatchSettings(Model):
@@ -56,6 +57,7 @@ class SettleSettings(Model):
     variants: int | None = Field(default=None, ge=1, le=100)
     """How many different answers are kept (as `exact.variants`)."""
     prefix: PrefixRowSettings = PrefixRowSettings()
+    rates: RatesRowSettings = RatesRowSettings()
 
 
 class RuleSettings(Model):

@@ -23,6 +23,7 @@ from cacheproxy.schema.knowledge import KbSettings
 from cacheproxy.schema.matching import MatchingSettings
 from cacheproxy.schema.model import Model
 from cacheproxy.schema.prefix import PrefixSettings
+from cacheproxy.schema.rates import RatesSettings
 from cacheproxy.schema.redis import RedisSettings
 from cacheproxy.schema.rules import RuleSettings
 from cacheproxy.schema.upstreams import HealthSettings, UpstreamSettings
@@ -265,6 +266,7 @@ class Settings(Model):
     store: StoreSettings = StoreSettings()
     redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()
+    rates: RatesSettings = RatesSettings()
     jobs: JobSettings = JobSettings()
     drain: DrainSettings = DrainSettings()
     compat: CompatSettings = CompatSettings()

@@ -6,12 +6,13 @@ from functools import partial
 
 from cacheproxy.core import overload
 from cacheproxy.core.queues import ClassTerms, Level, Queues, Terms
-from cacheproxy.engine.admission import Admission, Allotment
+from cacheproxy.engine.admission import Admission
 from cacheproxy.engine.pressure import Pressure
+from cacheproxy.engine.rates import Rates, Toll
 from cacheproxy.http.backend import Backends
 from cacheproxy.ports import Clock
 from cacheproxy.schema import Settings
-from cacheproxy.schema.admission import ClassSettings
+from cacheproxy.schema.admission import P0Settings, P1Settings, P2Settings
 from cacheproxy.telemetry import Telemetry
 
 _CLASSES = ("P0", "P1", "P2")
@@ -26,11 +27,13 @@ class Gate:
 
 
 def gate(
-    settings: Settings, backends: Backends, clock: Clock, telemetry: Telemetry, allotment: Allotment | None = None
+    settings: Settings, backends: Backends, clock: Clock, telemetry: Telemetry, rates: Rates | None = None
 ) -> Gate | None:
     """Keep one before `backends`; None where nothing waits."""
     told, places = settings.admission, backends.balance
     if told.mode == "off":
+        if rates is not None:
+            backends.admission = Toll(rates, backends.admission, clock)
         return None
     classes = (told.p0, told.p1, told.p2)
     queues = Queues(Terms((_class(told.p0), _class(told.p1), _class(told.p2)), told.share))
@@ -43,14 +46,16 @@ def gate(
         pressure = Pressure(terms=terms, places=places, queues=queues, clock=clock)
     admission = Admission(
         places=places, queues=queues, timeouts=tuple(one.timeout for one in classes), clock=clock, journal=telemetry,
-        level=(lambda: Level.NORMAL) if pressure is None else pressure.level, allotment=allotment,
+        level=(lambda: Level.NORMAL) if pressure is None else pressure.level, allotment=rates,
     )  # fmt: skip
     backends.admission = admission
     _publish(telemetry, admission, pressure)
     return Gate(admission, pressure)
 
 
-def _class(told: ClassSettings) -> ClassTerms:
+def _class(told: P0Settings | P1Settings | P2Settings) -> ClassTerms:
+    if isinstance(told, P0Settings):
+        return ClassTerms(told.depth, told.bytes, told.weight)
     return ClassTerms(told.depth, told.bytes, told.weight, told.age or math.inf, told.bound or math.inf)
 
 

@@ -22,6 +22,7 @@ from cacheproxy.engine.knowledge import Knowledge
 from cacheproxy.engine.ledger import Ledger
 from cacheproxy.engine.pipeline import Pipeline, Streaming
 from cacheproxy.engine.producer import Producer
+from cacheproxy.engine.rates import Rates
 from cacheproxy.engine.record import Budget
 from cacheproxy.engine.refresh import Refresher
 from cacheproxy.engine.sampler import Sampler
@@ -66,6 +67,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     settings: Settings, *, shelf: Shelf, backend: Backend, probe: Probe, clock: Clock,
     journal: Journal, secret: bytes, realm: bytes, meaning: Meaning | None = None,
     knowledge: Knowledge | None = None, feedback: Feedback | None = None, trust: Trust | None = None,
+    rates: Rates | None = None,
 ) -> Engine:  # fmt: skip
     """An engine over these parts."""
     voice = Voice(journal, hide_hits=settings.access.hide_hits)
@@ -73,10 +75,9 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     savings = Savings(journal, terms.prices(settings), settings.savings.currency)
     binder = Binder(secret, terms.terms(settings, realm))
     authority = Authority(probe, clock, settings.access.grant_ttl, settings.access.grace)
-    variants = Variants(clock)
-    families = Families(journal, names=(*NONCES, *settings.prefix.nonce_lines))
+    variants, families = Variants(clock), Families(journal, names=(*NONCES, *settings.prefix.nonce_lines))
     hints = terms.hints(settings, secret)
-    sender = _sender(settings, backend, hints)
+    sender = _sender(settings, backend, hints, rates)
     semantic = scrutiny = twins = None
     if meaning is not None and trust is not None:
         matching = terms.matching(settings)
@@ -94,12 +95,12 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
         shelf=shelf, semantic=semantic, knowledge=knowledge, journal=journal, clock=clock,
         keeping=terms.keeping(settings), budget=budget, variants=variants,
     )  # fmt: skip
-    ledger = Ledger(families, journal, clock)
+    ledger = Ledger(families, journal, clock, rates)
     producer = Producer(sender=sender, keeper=keeper, authority=authority, ledger=ledger, journal=journal, clock=clock)
     flights = _flights(settings, producer, keeper, binder, budget, journal, clock)
     if semantic is not None and scrutiny is not None and settings.flight.semantic == "on":
         twins = Twins(flights=flights, semantic=semantic, scrutiny=scrutiny, journal=journal)
-    delivery = Delivery(voice=voice, journal=journal, clock=clock, stall=settings.stream.stall)
+    delivery = Delivery(voice=voice, journal=journal, clock=clock, stall=settings.stream.stall, rates=rates)
     exchange = Exchange(
         sender=sender, flights=flights, delivery=delivery, authority=authority, ledger=ledger, journal=journal
     )  # fmt: skip
@@ -112,7 +113,7 @@ def build(  # noqa: PLR0913 - the parts of the house, by name
     )  # fmt: skip
     batch = Batch(
         shelf=shelf, authority=authority, exchange=exchange, sender=sender, keeper=keeper, serving=serving,
-        clock=clock,
+        ledger=ledger, clock=clock, rates=rates,
     )  # fmt: skip
     asker = Asker(sender=sender, keeper=keeper, authority=authority, ledger=ledger, clock=clock)
     sampler = None if trust is None else _sampler(trust, asker, fill, journal, clock)
@@ -141,10 +142,10 @@ def _flights(  # noqa: PLR0913 - its parts, by name
     )  # fmt: skip
 
 
-def _sender(settings: Settings, backend: Backend, hints: Hints) -> Sender:
+def _sender(settings: Settings, backend: Backend, hints: Hints, rates: Rates | None) -> Sender:
     routed = len(settings.upstreams) > 1 and settings.prefix.routing is Policy.AFFINITY
     free = globs(settings.admission.free_paths)
     return Sender(
         backend, ask_usage=settings.stream.ask_usage, hints=hints, routed=routed,
-        gated=lambda method, target: policy.is_work(method, target, free),
+        gated=lambda method, target: policy.is_work(method, target, free), rates=rates,
     )  # fmt: skip

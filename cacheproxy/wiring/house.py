@@ -18,6 +18,7 @@ from cacheproxy.wiring.admission import gate
 from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.jobs import jobs
 from cacheproxy.wiring.meaning import Layer
+from cacheproxy.wiring.rates import rates
 from cacheproxy.wiring.sources import Sources
 from cacheproxy.wiring.storage import open_storage
 from cacheproxy.wiring.trust import feedback, trust
@@ -67,12 +68,17 @@ class House:
                 settings, self.storage, self.meaning.embedder, self.clock, self.telemetry, lambda: self.proxy.running
             )
         self.backends = backends(settings, self.telemetry)
-        self.door = gate(settings, self.backends, self.clock, self.telemetry)
+        self.rates = rates(
+            settings.rates, [row.set.rates for row in settings.rules], clock=self.clock, telemetry=self.telemetry,
+            common=None if shared is None else shared.counters, deadline=settings.redis.timeout,
+            hidden=settings.access.hide_hits,
+        )  # fmt: skip
+        self.door = gate(settings, self.backends, self.clock, self.telemetry, self.rates)
         self.engine = engine.build(
             settings, shelf=Shelf(self.store, removals, epochs, self.clock, self.gate), backend=self.backends,
             probe=self.backends.probe, clock=self.clock, journal=self.telemetry, secret=self.storage.secret,
             realm=realm(settings, self.backends.upstreams), meaning=self.meaning,
-            knowledge=self.knowledge, feedback=self.feedback, trust=self.trust,
+            knowledge=self.knowledge, feedback=self.feedback, trust=self.trust, rates=self.rates,
         )  # fmt: skip
         if self.storage.shared is not None:
             window = settings.flight.resume_window
@@ -114,6 +120,8 @@ class House:
         await self.knowledge.close()
         await self.purge.close()
         await self.store.close()
+        if self.rates is not None:
+            await self.rates.close()
         if self.storage.shared is not None:
             await self.storage.shared.close()
 

@@ -24,6 +24,7 @@ from cacheproxy.stores.redis_events import RedisEvents
 from cacheproxy.stores.redis_keys import Keys
 from cacheproxy.stores.redis_link import Link, LinkTerms
 from cacheproxy.stores.redis_listener import Listener
+from cacheproxy.stores.redis_rates import RedisCounters
 from cacheproxy.stores.redis_recordings import RedisRecordings
 from cacheproxy.stores.redis_registry import RedisRegistry
 from cacheproxy.stores.redis_survey import Survey, remarks
@@ -55,6 +56,7 @@ class Shared:
         self.notices = RedisEvents(calls, told.prefix, secrets.token_hex(8))
         self.quarantine: Quarantine = RedisQuarantine(calls, keys)
         self.witnesses: Witnesses = RedisWitnesses(calls, keys)
+        self.counters = RedisCounters(calls, keys)
         width = max(1, told.max_connections // 2)
         store = RedisStore(calls, keys, epochs, removals, clock, width=width)
         guarded = GuardedStore(store, PART, told.timeout, telemetry)

@@ -19,6 +19,7 @@ from cacheproxy.schema import Settings
 from cacheproxy.schema.knowledge import ExtractSettings
 from cacheproxy.schema.prefix import PrefixRowSettings
 from cacheproxy.schema.rules import RuleSettings
+from cacheproxy.wiring.rates import limits
 
 
 def terms(settings: Settings, realm: bytes) -> Terms:
@@ -40,6 +41,7 @@ def terms(settings: Settings, realm: bytes) -> Terms:
         body_bytes=settings.limits.body_bytes,
         prefix_rules=prefix_rules(settings) if settings.prefix.mode else None,
         extract=_places(settings.kb.extract),
+        limits=limits(settings.rates),
         extract_bytes=settings.kb.extract_bytes,
     )
 
@@ -82,7 +84,8 @@ def _rule(row: RuleSettings) -> Rule:
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
             shed_threshold=told.shed_threshold, keywords=told.keywords, verifier=told.verifier,
             priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
-            variants=told.variants, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
+            variants=told.variants, requests_per_minute=told.rates.requests_per_minute,
+            tokens_per_minute=told.rates.tokens_per_minute, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
             extract=_places(told.extract),
         ),
     )  # fmt: skip

@@ -210,6 +210,22 @@ def test_a_relapse_soon_after_counts_on_and_a_late_one_begins_anew():
     assert one.ejections == 3
 
 
+def test_old_errors_do_not_count_after_it_has_become_well():
+    one = Health(TERMS)
+    break_off(one, 0.0, 3)
+    one.begin(10.0)
+    one.ended(10.0, one.era)
+    assert break_off(one, 10.0, 3) == [False, False, True]
+
+
+def test_errors_of_long_ago_are_in_no_window():
+    one = Health(Terms(failures=1000))
+    break_off(one, 0.0, 15)
+    for turn in range(15):
+        one.ended(50.0 + turn / 10, one.era)
+    assert break_off(one, 52.0, 5) == [False] * 5
+
+
 # --- rest, slow start, probes ------------------------------------------------------------------------------------
 
 

@@ -216,15 +216,30 @@ def test_time_that_nobody_looked_at_was_not_calm():
 @pytest.mark.parametrize("high", [3, 20])
 @pytest.mark.parametrize("oldest", [0.2, 3.0])
 def test_load_that_comes_and_goes_changes_it_once_a_calm_time_at_most(period, high, oldest):
-    """A sawtooth of P0's queue, its wait with it: between a step down and the next one either way is at least `calm`."""
+    """A sawtooth of P0's queue, its wait with it: only two steps up may be nearer to each other, by `patience`."""
     watch = Watch(step=0.05)
     watch.see(300, lambda passed: full(round(high * (passed / period % 1)), oldest * (passed / period % 1)))
-    for (early, before), (late, after) in itertools.pairwise(watch.changes):
-        if after > before:
-            fallen = before is NORMAL or (before is NO_NEW_P2 and (early, before) not in raised(watch.changes))
-            assert late - early >= (5.0 if fallen else 2.0) - 1e-6
-        else:
-            assert late - early >= 5.0 - 1e-6
+    up = raised(watch.changes)
+    for earlier, later in itertools.pairwise(watch.changes):
+        assert later[0] - earlier[0] >= (2.0 if earlier in up and later in up else 5.0) - 1e-6
+
+
+def test_after_a_step_down_nothing_goes_up_for_a_while():
+    """Neither from the middle nor from below; and `patience` counts from the step up."""
+    watch = pressed()
+    watch.see(5.1, full(0))
+    watch.see(15, full(5, 2.0))
+    (down, middle), (again, most) = watch.changes
+    assert (middle, most) == (NO_NEW_P2, PAUSE_P1)
+    assert again - down == pytest.approx(5.0, abs=2 * STEP)
+    watch.changes.clear()
+    watch.see(10.6, full(0))
+    assert watch.overload.level is NORMAL
+    watch.see(15, full(5, 2.0))
+    times = [when for when, _ in watch.changes]
+    assert [level for _, level in watch.changes] == [NO_NEW_P2, NORMAL, NO_NEW_P2, PAUSE_P1]
+    assert times[2] - times[1] == pytest.approx(5.0, abs=2 * STEP)
+    assert times[3] - times[2] == pytest.approx(2.0, abs=2 * STEP)
 
 
 def raised(changes: list[tuple[float, Level]]) -> list[tuple[float, Level]]:

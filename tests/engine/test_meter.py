@@ -63,17 +63,17 @@ def everywhere(body: bytes, form: Form) -> Counts | None:
 
 
 FORMS = [
-    ("openai", {"usage": OPENAI}, Counts(2020, 2000)),
-    ("nothing cached", {"usage": {**OPENAI, "prompt_tokens_details": {"cached_tokens": 0}}}, Counts(2020, 0)),
-    ("deepseek", {"usage": DEEPSEEK}, Counts(70, 64)),
-    ("silent", {"usage": SILENT}, Counts(5, None)),
-    ("details without it", {"usage": {**SILENT, "prompt_tokens_details": {"audio_tokens": 0}}}, Counts(5, None)),
-    ("details are null", {"usage": {**SILENT, "prompt_tokens_details": None}}, Counts(5, None)),
-    ("llama.cpp", {"usage": SILENT | {"prompt_tokens": 250}, "timings": LLAMA}, Counts(250, 236)),
-    ("timings alone", {"timings": LLAMA}, Counts(250, 236)),
-    ("timings first", {"timings": LLAMA, "usage": OPENAI}, Counts(2020, 2000)),
-    ("details go before timings", {"usage": OPENAI, "timings": LLAMA}, Counts(2020, 2000)),
-    ("more cached than there was", {"usage": {**DEEPSEEK, "prompt_cache_hit_tokens": 99}}, Counts(70, 70)),
+    ("openai", {"usage": OPENAI}, Counts(2020, 2000, 4)),
+    ("nothing cached", {"usage": {**OPENAI, "prompt_tokens_details": {"cached_tokens": 0}}}, Counts(2020, 0, 4)),
+    ("deepseek", {"usage": DEEPSEEK}, Counts(70, 64, 1)),
+    ("silent", {"usage": SILENT}, Counts(5, None, 2)),
+    ("details without it", {"usage": {**SILENT, "prompt_tokens_details": {"audio_tokens": 0}}}, Counts(5, None, 2)),
+    ("details are null", {"usage": {**SILENT, "prompt_tokens_details": None}}, Counts(5, None, 2)),
+    ("llama.cpp", {"usage": SILENT | {"prompt_tokens": 250}, "timings": LLAMA}, Counts(250, 236, 2)),
+    ("timings alone", {"timings": LLAMA}, Counts(250, 236, 4)),
+    ("timings first", {"timings": LLAMA, "usage": OPENAI}, Counts(2020, 2000, 4)),
+    ("details go before timings", {"usage": OPENAI, "timings": LLAMA}, Counts(2020, 2000, 4)),
+    ("more cached than there was", {"usage": {**DEEPSEEK, "prompt_cache_hit_tokens": 99}}, Counts(70, 70, 1)),
     ("no usage", {}, None),
     ("usage is null", {"usage": None}, None),
     ("usage is empty", {"usage": {}}, None),
@@ -99,14 +99,14 @@ def test_what_backends_say(fields, expected):
 
 def test_what_the_responses_operation_says():
     document = response(usage=RESPONSES, user=None, metadata={})
-    assert everywhere(orjson.dumps(document), Form.JSON) == Counts(90, 64)
+    assert everywhere(orjson.dumps(document), Form.JSON) == Counts(90, 64, 3)
     events = [
         {"type": "response.created", "response": response(usage=None)},
         {"type": "response.output_text.delta", "delta": LYING},
         {"type": "response.completed", "sequence_number": 3, "response": document},
     ]
     body = b"".join(b"event: %b\ndata: %b\n\n" % (e["type"].encode(), orjson.dumps(e)) for e in events)
-    assert everywhere(body, Form.EVENTS) == Counts(90, 64)
+    assert everywhere(body, Form.EVENTS) == Counts(90, 64, 3)
 
 
 @pytest.mark.parametrize("size", [10, KEPT - 300, KEPT, 2 * KEPT, 5 * KEPT + 7])
@@ -114,11 +114,11 @@ def test_the_size_of_the_answer_does_not_matter(size):
     """What stands before the usage need not be held; one long document is read from its usage on."""
     text = 'é\n"\\ ' * (size // 5)
     sent = completion(text, created=1, usage=OPENAI, timings=LLAMA, system_fingerprint="x")
-    assert read(orjson.dumps(sent), Form.JSON) == Counts(2020, 2000)
-    assert read(json.dumps(sent, indent=1).encode(), Form.JSON) == Counts(2020, 2000)
-    assert read(orjson.dumps(response(text, usage=RESPONSES, metadata={})), Form.JSON) == Counts(90, 64)
+    assert read(orjson.dumps(sent), Form.JSON) == Counts(2020, 2000, 4)
+    assert read(json.dumps(sent, indent=1).encode(), Form.JSON) == Counts(2020, 2000, 4)
+    assert read(orjson.dumps(response(text, usage=RESPONSES, metadata={})), Form.JSON) == Counts(90, 64, 3)
     assert read(stream(*[chunk(text[i : i + 9]) for i in range(0, len(text), 9)], {"choices": [], "usage": OPENAI}),
-                Form.EVENTS) == Counts(2020, 2000)  # fmt: skip
+                Form.EVENTS) == Counts(2020, 2000, 4)  # fmt: skip
     done = {
         "type": "response.completed",
         "response": response(text, usage=RESPONSES, metadata={}),
@@ -126,7 +126,7 @@ def test_the_size_of_the_answer_does_not_matter(size):
     }
     for tail in (b"", b"data: [DONE]\n\n", b": ping\n\n"):
         assert read(b"event: response.completed\ndata: %b\n\n%b" % (orjson.dumps(done), tail), Form.EVENTS) == Counts(
-            90, 64
+            90, 64, 3
         )
 
 
@@ -134,9 +134,9 @@ def test_cuts_do_not_matter_in_a_long_answer():
     body = orjson.dumps(completion('\\"é' * KEPT, usage=OPENAI, system_fingerprint="x" * 100))
     dice = random.Random(5)
     for step in (1, 7, 4096, KEPT - 1, KEPT, KEPT + 1, 2 * KEPT + 1, len(body) - 1):
-        assert read(body, Form.JSON, [body[i : i + step] for i in range(0, len(body), step)]) == Counts(2020, 2000), (
-            step
-        )
+        assert read(body, Form.JSON, [body[i : i + step] for i in range(0, len(body), step)]) == Counts(
+            2020, 2000, 4
+        ), step
     for _ in range(40):
         places = sorted(dice.sample(range(len(body)), 9))
         assert read(body, Form.JSON, [body[a:b] for a, b in zip([0, *places], [*places, len(body)], strict=True)])
@@ -149,7 +149,7 @@ def test_the_usage_is_found_in_as_much_of_the_end_however_it_is_cut(form):
         return document if form is Form.JSON else b"data: " + document + b"\n\n"
 
     most = KEPT - len(made(0)) + made(0).index(b'"usage"')
-    for after, expected in ((most // 2, Counts(2020, 2000)), (most, Counts(2020, 2000)), (most + 1, None)):
+    for after, expected in ((most // 2, Counts(2020, 2000, 4)), (most, Counts(2020, 2000, 4)), (most + 1, None)):
         body = made(after)
         for step in (len(body), 2 * KEPT, KEPT + 1, KEPT, 1000, 1):
             assert read(body, form, [body[i : i + step] for i in range(0, len(body), step)]) == expected, (after, step)
@@ -184,7 +184,7 @@ def test_what_the_model_writes_is_not_counted(lie, length):
     """A usage in the model's own text is inside a string."""
     text = " " * length + lie
     arguments = {"tool_calls": [{"function": {"name": "f", "arguments": lie}}]}
-    for fields, expected in (({}, None), ({"usage": OPENAI}, Counts(2020, 2000))):
+    for fields, expected in (({}, None), ({"usage": OPENAI}, Counts(2020, 2000, 4))):
         document = completion(text, **fields)
         document["choices"][0]["message"].update(arguments)
         body = orjson.dumps(document)
@@ -209,7 +209,7 @@ def test_what_the_caller_said_and_the_backend_repeats_is_not_counted(length):
     }
     text = " " * length
     for sent, expected in (
-        (response(text, **echoes, usage=RESPONSES), Counts(90, 64)), (response(text, usage=RESPONSES, **echoes), Counts(90, 64)),
+        (response(text, **echoes, usage=RESPONSES), Counts(90, 64, 3)), (response(text, usage=RESPONSES, **echoes), Counts(90, 64, 3)),
         (response(text, **echoes), None), (response(text, **echoes, usage=None), None),
     ):  # fmt: skip
         assert read(orjson.dumps(sent), Form.JSON) == expected
@@ -225,7 +225,7 @@ def test_other_members_are_no_usage(form, length):
     lie = {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 9}}
     others = [{'a"usage': lie}, {"my_usage": lie}, {"Usage": lie}, {'\\"usage': lie}]
     for other in [*others, {"response": {"usage": lie}}] if form is Form.JSON else others:
-        for fields, expected in (({}, None), ({"usage": OPENAI}, Counts(2020, 2000))):
+        for fields, expected in (({}, None), ({"usage": OPENAI}, Counts(2020, 2000, 4))):
             for document in (completion(text, **other, **fields), completion(text, **fields, **other)):
                 assert read(orjson.dumps(document) if form is Form.JSON else stream(document), form) == expected
 
@@ -233,11 +233,11 @@ def test_other_members_are_no_usage(form, length):
 @pytest.mark.parametrize("length", [0, KEPT])
 def test_an_answer_that_is_broken_off_says_what_it_had_said(length):
     body = orjson.dumps(completion(" " * length, usage=OPENAI, id="x"))
-    assert read(body, Form.JSON) == Counts(2020, 2000)
+    assert read(body, Form.JSON) == Counts(2020, 2000, 4)
     assert {read(body[:-cut], Form.JSON) for cut in range(1, 200)} == {None}
     told = stream({**chunk(" " * length), "usage": OPENAI}, done=False)
     after = stream(chunk(), done=False)
-    assert {read(told + after[:cut], Form.EVENTS) for cut in range(len(after))} == {Counts(2020, 2000)}
+    assert {read(told + after[:cut], Form.EVENTS) for cut in range(len(after))} == {Counts(2020, 2000, 4)}
     assert {read(told[:-cut], Form.EVENTS) for cut in range(3, 200)} == {None}
 
 
@@ -245,8 +245,10 @@ def test_an_answer_that_is_broken_off_says_what_it_had_said(length):
 def test_the_last_usage_of_a_stream_counts(end):
     """Some tell a usage with every chunk, and what was cached only at the end."""
     body = stream(*[{**chunk(), "usage": SILENT}] * 3, {"choices": [], "usage": OPENAI}, end=end)
-    assert everywhere(body, Form.EVENTS) == Counts(2020, 2000)
-    assert everywhere(stream({"usage": OPENAI}, {**chunk(), "usage": None}, end=end), Form.EVENTS) == Counts(2020, 2000)
+    assert everywhere(body, Form.EVENTS) == Counts(2020, 2000, 4)
+    assert everywhere(stream({"usage": OPENAI}, {**chunk(), "usage": None}, end=end), Form.EVENTS) == Counts(
+        2020, 2000, 4
+    )
 
 
 def test_the_work_is_bounded():
@@ -254,10 +256,10 @@ def test_the_work_is_bounded():
     many = {"x": [{"usage": 1}] * 3, "usage": OPENAI}
     assert len(many["x"]) < TRIES
     text = " " * KEPT
-    assert read(orjson.dumps({"t": text, **many}), Form.JSON) == Counts(2020, 2000)
+    assert read(orjson.dumps({"t": text, **many}), Form.JSON) == Counts(2020, 2000, 4)
     deep = b'{"t":"' + b" " * KEPT + b'","x":' + b'[{"usage":' * 1500
     assert read(deep, Form.JSON) is None
-    for events, expected in ((TRIES - 1, Counts(2020, 2000)), (TRIES, None)):
+    for events, expected in ((TRIES - 1, Counts(2020, 2000, 4)), (TRIES, None)):
         assert read(stream({"usage": OPENAI}, *[{"usage": None}] * events), Form.EVENTS) == expected
 
 
@@ -270,7 +272,7 @@ def test_a_packed_body_is_unpacked(name):
         taking = meter(fields, Form.JSON)
         for i in range(0, len(packed), step):
             taking.feed(packed[i : i + step])
-        assert taking.counts() == Counts(2020, 2000)
+        assert taking.counts() == Counts(2020, 2000, 4)
 
 
 def test_a_body_that_cannot_be_unpacked_counts_nothing():
@@ -301,4 +303,4 @@ def test_what_is_no_document_counts_nothing():
     for before in (b"", b"x", b"{", b'{"a"', b'{"a":1 "b":2', b"[1"):
         assert read(before + told, Form.JSON) is None
         assert read(b"data: " + before + told + b"\n\n", Form.EVENTS) is None
-    assert read(b'{"a":1' + told, Form.JSON) == Counts(2020, 2000)
+    assert read(b'{"a":1' + told, Form.JSON) == Counts(2020, 2000, 4)

@@ -237,7 +237,7 @@ def test_a_sole_upstream_is_shut_only_while_it_cannot_be_reached():
         lease.broke()
         lease.answered(time.now, 500, streamed=False)
         lease.end()
-    assert balance.take(1, None) is not None
+    assert column(balance, "state") == ["well"]
     for _ in range(2):
         balance.take(1, None).unreachable(OSError())
     for give in (lambda: balance.take(1, None), lambda: balance.seat(None)):
@@ -299,6 +299,59 @@ def test_light_requests_do_not_hide_that_it_does_not_generate():
         bad.end()
         light.end()
     assert column(balance, "state") == ["ejected", "well"]
+
+
+def test_light_requests_do_not_hide_silence():
+    balance, _, _ = balanced((9, 9))
+    for _ in range(2):
+        bad, light = balance.take(1, None), balance.seat(None, [balance.stations[1].upstream], light=True)
+        bad.silent(late=False)
+        light.answered(0.0, 200, streamed=False)
+        bad.end()
+        light.end()
+    assert column(balance, "state") == ["open", "well"]
+
+
+def test_whoever_finds_it_reachable_again_tells_how_it_answers():
+    """What comes of the request that was the trial counts from then on."""
+    balance, time, _ = balanced((9, 9), terms=Terms(failures=1))
+    balance.take(1, None).unreachable(OSError())
+    time.pass_by(1.0)
+    trial = balance.take(1, None)
+    trial.connected()
+    assert column(balance, "state") == ["well", "well"]
+    trial.answered(time.now, 500, streamed=False)
+    assert column(balance, "state") == ["ejected", "well"]
+
+
+@pytest.mark.parametrize("what", ["open", "rest", "unreachable", "ejected"])
+def test_where_the_only_one_that_did_well_no_longer_does_the_others_are_room(what):
+    """Whoever waited for its sake is told."""
+    balance, _, _ = balanced((1, 1), terms=Terms(failures=1))
+    balance.stations[0].health.rest(0.0, 60.0)
+    lease = balance.take(3, None)
+    assert lease.upstream is balance.stations[1].upstream
+    assert balance.take(3, None) is None
+    heard = []
+    balance.on_room = lambda: heard.append(balance.take(3, None))
+    {
+        "open": lambda: lease.silent(late=False),
+        "rest": lambda: lease.rest(9.0),
+        "unreachable": lambda: lease.unreachable(OSError()),
+        "ejected": lease.broke,
+    }[what]()
+    assert [given.upstream for given in heard if given] == [balance.stations[0].upstream]
+
+
+def test_where_one_is_reachable_again_there_is_room():
+    balance, _, _ = balanced((2, 1))
+    balance.take(1, None).unreachable(OSError())
+    other = balance.take(3, None)
+    assert (other.upstream, balance.take(3, None)) == (balance.stations[1].upstream, None)
+    heard = []
+    balance.on_room = lambda: heard.append(balance.take(3, None))
+    balance.connected(balance.stations[0].upstream)
+    assert heard[0].upstream is balance.stations[0].upstream
 
 
 def test_after_it_was_out_its_part_rises_slowly():

@@ -166,6 +166,38 @@ async def test_one_that_hangs_still_costs_one_caller_each_time_it_is_tried(build
     assert column(backends, "ejections") == [1, 0]
 
 
+async def test_who_leaves_says_nothing_of_the_backend(build, three):
+    """Neither good nor bad: callers leave because it hangs, and because they have what they want."""
+    backends = build(three[:2], patience=Patience(2.0, 10.0, 0.05), failures=2)
+    three[0].script = hangs
+    told = await asyncio.gather(*(whole(backends) for _ in range(2)), return_exceptions=True)
+    assert sum(isinstance(one, UpstreamTimeout) for one in told) == 1
+    for reply in [await backends.send(asking()) for _ in range(4)]:
+        reply.close()
+    assert column(backends, "state") == ["well", "well"]
+    told = await asyncio.gather(*(whole(backends) for _ in range(2)), return_exceptions=True)
+    assert sum(isinstance(one, UpstreamTimeout) for one in told) == 1
+    assert column(backends, "state") == ["ejected", "well"]
+
+
+async def test_lists_of_models_do_not_hide_that_chats_fail(build, three):
+    """They need nothing of what generates."""
+
+    async def failing(exchange) -> None:
+        if exchange.seen.method == b"GET":
+            await plain(exchange)
+        else:
+            await exchange.json({"error": {}}, "500 Internal Server Error")
+
+    three[0].script = failing
+    backends = build(three[:2], failures=3)
+    for _ in range(6):
+        await whole(backends, Outbound("GET", b"/v1/models", (), None))
+        await whole(backends, Outbound("GET", b"/v1/models", (), None))
+        await whole(backends)
+    assert column(backends, "state") == ["ejected", "well"]
+
+
 async def test_one_that_takes_requests_and_is_silent_is_given_nothing(build, three):
     backends = build(three[:2], patience=Patience(2.0, 0.1, 10.0), failures=2, open=0.2)
     three[0].script = silent
@@ -327,6 +359,11 @@ async def test_too_many_requests_of_one_credential_rest_the_backend_for_that_one
     assert column(backends, "resting") == [False, False]
     await three[1].stop()
     assert (await whole(backends, by(b"a")))[0] == 429, "there is no other"
+    for _ in range(5):
+        three_gone = backends.balance.stations[1]
+        backends.balance.refused(three_gone, OSError())
+    assert column(backends, "state") == ["well", "open"]
+    assert (await whole(backends, by(b"a")))[0] == 429, "nor is there one that may be asked"
 
 
 # --- retries -----------------------------------------------------------------------------------------------------
@@ -547,6 +584,21 @@ async def test_a_probe_takes_one_out_and_lets_it_in_again(build, three):
         await whole(backends)
     assert three[0].calls == 3
     assert column(backends, "slots_used") == [0, 0]
+
+
+async def test_one_failure_of_a_probe_is_none(build, three):
+    """Every other answer is an error: nothing follows."""
+    script = Ailing()
+
+    async def moody(exchange) -> None:
+        script.status = "500 Internal Server Error" if script.asked % 2 else "200 OK"
+        await script(exchange)
+
+    three[0].script = moody
+    backends = build(three[:2], watching=Watching(probe="/health", interval=0.01))
+    backends.begin()
+    await rig.until(lambda: script.asked > 12)
+    assert column(backends, "ejections") == [0, 0]
 
 
 async def test_a_probe_finds_one_that_is_gone_and_one_that_is_back(build, three):
