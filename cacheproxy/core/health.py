@@ -5,7 +5,7 @@
 | well      | it was well, or an attempt has shown that it is again                    | its share                    |
 | open      | `failures` in a row could not be connected to, or had no answer          | nothing                      |
 | ejected   | `failures` in a row were errors or broke off, or half of a window's were | nothing while others do well |
-| half-open | the time of either is over                                               | one request at a time        |
+| half-open | the time of either is over, and it answers something, if that is asked   | one request at a time        |
 
 Only who cannot be connected to is left alone whoever else there is: trying it is of no use and costs nothing. One that
 is silent or fails is passed over for the sake of others; where there are none, its callers get what it says, or how
@@ -73,10 +73,13 @@ class Health:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self.era = 0
+        self.asked = False
+        """Whether somebody asks it for something that has no price before it is given a request for a trial."""
         self.ejections = 0
         """How many times it was ejected or opened."""
         self.cause: Cause | None = None
         self._until = 0.0
+        self._proven = True
         self._asked_until = self._unreached_until = 0.0
         self._times = 0
         self._trying = self._by_probe = False
@@ -93,7 +96,7 @@ class Health:
     def state(self, now: float) -> State:
         if self.cause is None:
             return State.WELL
-        if now >= self._until:
+        if not self._is_out(now):
             return State.HALF_OPEN
         return State.EJECTED if self.cause is Cause.FAILING else State.OPEN
 
@@ -101,7 +104,11 @@ class Health:
         """It may be given a request as any other, or as its next trial."""
         if self.cause is None:
             return not self.is_resting(now)
-        return now >= self._until and not self._trying
+        return not (self._is_out(now) or self._trying)
+
+    def wants_proof(self, now: float) -> bool:
+        """Its time is over, and it has yet to be asked."""
+        return self.cause is not None and now >= self._until and not self._proven
 
     def is_resting(self, now: float) -> bool:
         """It is passed over for a moment."""
@@ -129,7 +136,7 @@ class Health:
 
     def begin(self, now: float, *, light: bool = False) -> bool:
         """It is given a request; whether that is a trial. `light`: one that can show no more than that it is there."""
-        trial = self.cause is not None and now >= self._until and not self._trying
+        trial = self.cause is not None and not (self._is_out(now) or self._trying)
         trial = trial and (not light or self.cause is Cause.UNREACHABLE)
         self._trying = self._trying or trial
         return trial
@@ -190,7 +197,7 @@ class Health:
         if era != self.era:
             return False
         self._errors.note(now, failed=False)
-        return self.cause is Cause.FAILING and now >= self._until and self._recover(now)
+        return self.cause is Cause.FAILING and not self._is_out(now) and self._recover(now)
 
     def probed(self, now: float, *, well: bool, reached: bool, until: float) -> bool:
         """It was asked how it is: once and well, or twice and not, which holds `until` it is asked again. That it is
@@ -204,6 +211,15 @@ class Health:
         self._refusals = 0
         return (self.cause is Cause.UNREACHABLE or self._by_probe) and self._recover(now)
 
+    def proved(self, now: float, era: int, chance: float, *, answers: bool) -> None:
+        """It was asked for something, since its time was over: whether it answered."""
+        if era != self.era or self.cause is None:
+            return
+        if answers:
+            self._proven = True
+        else:
+            self._fall(self.cause, now, chance, 1, LONGEST_EJECTION if self.cause is Cause.FAILING else LONGEST_OPEN)
+
     def rest(self, now: float, seconds: float) -> None:
         """It asked not to be asked for so long."""
         self._asked_until = max(self._asked_until, now + min(seconds, LONGEST_REST))
@@ -212,10 +228,14 @@ class Health:
 
     def _is_known(self, now: float, era: int) -> bool:
         """What went wrong began in another state, or is what this state is for."""
-        return era != self.era or (self.cause is not None and now < self._until)
+        return era != self.era or (self.cause is not None and self._is_out(now))
+
+    def _is_out(self, now: float) -> bool:
+        return now < self._until or not self._proven
 
     def _fall(self, cause: Cause, now: float, chance: float, slow: int, most: float) -> bool:
         changed = self.cause is None
+        self._proven = not self.asked or cause is Cause.UNREACHABLE
         relapsed = self._well_since is not None and now - self._well_since < RELAPSE
         self._times = self._times + 1 if not changed or relapsed else 1
         self.cause = cause

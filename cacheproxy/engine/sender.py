@@ -45,7 +45,7 @@ class _Addition:
     def to(self, plain: bytes) -> bytes:
         if self.name == USAGE:
             return usage.ask(plain, self.value)
-        return with_hint(plain, self.name, self.value if isinstance(self.value, bool) else str(self.value))
+        return with_hint(plain, self.name, self.value if isinstance(self.value, bool | int) else str(self.value))
 
 
 class Sender:
@@ -68,7 +68,7 @@ class Sender:
         """Send `bound` when it is its turn; the reply, and whether usage was asked for that the caller did not want.
         `standing`: how it waits for that, if not as its caller's own. Raises `UpstreamUnreachable`, `UpstreamTimeout`,
         `Refused`."""
-        additions = self._of_prefix(bound.prefix)
+        additions = self._of_prefix(bound.prefix, bound.priority)
         options = bound.body.get("stream_options")
         if (
             self._ask_usage
@@ -103,7 +103,7 @@ class Sender:
         was asked for as in `send`. Raises as `send`."""
         about = (prefix.endpoint, prefix.model) if prefix is not None else (None, "")
         if isinstance(body, Outgoing):
-            additions = [*self._of_prefix(prefix), *self._of_limits(prefix, standing)]
+            additions = [*self._of_prefix(prefix, head.priority), *self._of_limits(prefix, standing)]
             reply, added = await self._sent(head, body, prefix, about, additions, standing)
             return reply, any(addition.name == USAGE for addition in added)
         request = Outbound(head.method, head.target, forwarded(head.fields), body, standing=standing)
@@ -128,8 +128,9 @@ class Sender:
                 self._rates.give_back(request.standing)
             raise
 
-    def _of_prefix(self, prefix: Prefix | None) -> list[_Addition]:
-        return [_Addition(name, value) for name, value in self._hints.values(prefix).items()]
+    def _of_prefix(self, prefix: Prefix | None, priority: int) -> list[_Addition]:
+        told = {**self._hints.values(prefix), **self._hints.urgency(prefix, priority)}
+        return [_Addition(name, value) for name, value in told.items()]
 
     async def _sent(  # noqa: PLR0913 - one request, every fact about it
         self, head: Head, outgoing: Outgoing, prefix: Prefix | None, about: tuple[Endpoint | None, str],
@@ -141,6 +142,9 @@ class Sender:
         route = prefix.route if self._routed and prefix is not None else None
         added = [addition for addition in wanted if addition.name not in known.refuses]
         fields = forwarded(head.fields)
+        if standing is not None and (lines := self._hints.lines(standing.priority)):
+            names = {name for name, _ in lines}
+            fields = (*(line for line in fields if line[0].lower() not in names), *lines)
         dropped: list[_Addition] = []
         while True:
             body = outgoing

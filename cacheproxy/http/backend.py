@@ -25,6 +25,7 @@ from cacheproxy.http.loads import MOST_BYTES, Loads
 from cacheproxy.http.models import Models
 from cacheproxy.http.outgoing import pump, request_head
 from cacheproxy.http.probes import Probes
+from cacheproxy.http.proofs import Proofs
 from cacheproxy.http.rounds import Rounds
 from cacheproxy.http.upstream import Upstream
 from cacheproxy.ports import Journal, Outbound
@@ -102,6 +103,7 @@ class Backends:
         stations = self.balance.stations
         probes = Probes(self.balance, self._fetch, watching.probe, watching.interval)
         asked = watching.models if any(not upstream.models for upstream in upstreams) and len(upstreams) > 1 else 0.0
+        self._proofs = Proofs(self.balance, self._fetch)
         self._rounds = (
             Rounds(stations, Models(self._fetch).look, asked),
             Rounds(stations, probes.look, watching.interval if watching.probe else 0.0),
@@ -171,6 +173,7 @@ class Backends:
         await self._loads.close()
         for rounds in self._rounds:
             await rounds.close()
+        await self._proofs.close()
         self.balance.close()
         for upstream in self._upstreams:
             upstream.close()

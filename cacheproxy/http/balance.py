@@ -61,6 +61,7 @@ class Balance:
         self._now, self._call_at = now, call_at
         self._choice = Choice(self.stations, policy, bound, self._read)
         self._wakes: dict[int, tuple[float, Any]] = {}
+        self._prove: Callable[[Station], None] | None = None
         self._telling = self._told_again = self._closed = False
 
     def __repr__(self) -> str:
@@ -172,6 +173,19 @@ class Balance:
         """It was asked how it is; an answer that it is not well holds so many seconds."""
         station, now = self.stations[self._at[upstream]], self._now()
         self.note(station, station.health.probed(now, well=well, reached=reached, until=now + lasting))
+
+    def prove_by(self, prove: Callable[[Station], None]) -> None:
+        """Have `prove` called when one that was passed over is to be asked for something before it is tried; what came
+        of it is told by `proved`."""
+        self._prove = prove
+        for station in self.stations:
+            station.health.asked = True
+
+    def proved(self, station: Station, era: int, *, answers: bool) -> None:
+        """It was asked."""
+        station.health.proved(self._now(), era, random(), answers=answers)  # noqa: S311
+        self._wake(station)
+        self.tell()
 
     def note(self, station: Station, changed: bool) -> None:
         """Tell of a change of state, and wake who waits when there is one to expect."""
@@ -292,8 +306,11 @@ class Balance:
             self._wakes[at] = (when, self._call_at(when, lambda: self._woken(at)))
 
     def _woken(self, at: int) -> None:
+        station = self.stations[at]
         self._wakes.pop(at, None)
-        self._wake(self.stations[at])  # a timer may be a moment early
+        self._wake(station)  # a timer may be a moment early
+        if self._prove is not None and station.health.wants_proof(self._now()):
+            self._prove(station)
         self.tell()
 
     def _read(self, upstream: Upstream) -> Reading | None:

@@ -83,4 +83,8 @@ class AdmissionSettings(Model):
     shed_threshold: float | None = Field(default=None, ge=0, le=1)
     """Where a request of P2 would be refused, an answer to a question of this similarity does, if its guards and the
     verifier agree. `null` for none."""
+    forward: Annotated[Literal["off", "vllm", "sglang", "dynamo"], BeforeValidator(read_switch)] = "off"
+    """Whose own scheduler is told the class of each request: `vllm` (field `priority`, lower first; needs
+    `--scheduling-policy priority`), `sglang` (field `priority`, higher first; needs `--enable-priority-scheduling`),
+    `dynamo` (header `x-dynamo-request-priority`, higher first)."""
     overload: OverloadSettings = OverloadSettings()

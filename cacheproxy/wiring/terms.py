@@ -9,7 +9,7 @@ from cacheproxy.core.rules import Match, Rule, Settled
 from cacheproxy.core.texts import Pattern
 from cacheproxy.engine.binder import Terms
 from cacheproxy.engine.flight import Terms as Flying
-from cacheproxy.engine.hints import Hints
+from cacheproxy.engine.hints import Hints, Scheduler
 from cacheproxy.engine.keeper import Keeping
 from cacheproxy.engine.pace import Pace
 from cacheproxy.engine.pipeline import Lasting
@@ -104,7 +104,9 @@ def _prefix_row(told: PrefixRowSettings) -> tuple[tuple[str, object], ...]:
 def hints(settings: Settings, secret: bytes) -> Hints:
     """What backends are told for their own cache."""
     told = settings.prefix.hints
-    return Hints(secret, told.prompt_cache_key, told.cache_salt, told.cache_prompt)
+    return Hints(
+        secret, told.prompt_cache_key, told.cache_salt, told.cache_prompt, Scheduler(settings.admission.forward)
+    )  # fmt: skip
 
 
 def matching(settings: Settings) -> Matching:

@@ -339,3 +339,30 @@ async def test_the_backends_own_refusal_passes_with_its_hints(gated, backend):
         hints = [answer.get(name) for name in ("retry-after", "retry-after-ms", "x-should-retry")]
         assert hints == ["30", "1500", "false"]
     assert backend.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("whose", "field", "line"),
+    [("off", 7, None), ("vllm", 2, None), ("sglang", 0, None), ("dynamo", 7, b"0")],
+)
+async def test_a_backends_own_scheduler_is_told_the_class_only_where_it_is_configured(
+    gated, backend, whose, field, line
+):
+    """What the caller says of it counts only where nothing is configured."""
+    _, client = await gated(1, admission__forward=whose)
+    assert (await client.send(says("q", priority=7), X_Priority="P2")).status == 200
+    assert backend.seen[0].json["priority"] == field
+    assert backend.seen[0].get(b"x-dynamo-request-priority") == line
+
+
+async def test_a_backend_that_knows_no_priorities_is_asked_without(gated, backend):
+    async def strict(exchange) -> None:
+        if "priority" in exchange.seen.json:
+            await exchange.json({"error": {"message": "unknown field"}}, "400 Bad Request")
+        else:
+            await exchange.json(completion())
+
+    backend.script = strict
+    _, client = await gated(1, admission__forward="vllm")
+    assert [(await client.send(says(f"q{n}"))).status for n in range(2)] == [200, 200]
+    assert backend.calls == 3

@@ -218,12 +218,48 @@ def test_old_errors_do_not_count_after_it_has_become_well():
     assert break_off(one, 10.0, 3) == [False, False, True]
 
 
+def test_nor_does_the_window_they_were_in():
+    one = Health(Terms(failures=1000))
+    assert break_off(one, 0.0, 20) == [False] * 19 + [True]
+    one.begin(10.0)
+    one.ended(10.0, one.era)
+    assert break_off(one, 10.0, 15) == [False] * 15
+
+
 def test_errors_of_long_ago_are_in_no_window():
     one = Health(Terms(failures=1000))
     break_off(one, 0.0, 15)
     for turn in range(15):
         one.ended(50.0 + turn / 10, one.era)
     assert break_off(one, 52.0, 5) == [False] * 5
+
+
+@pytest.mark.parametrize("fall", [hush, break_off])
+def test_one_that_is_asked_first_is_tried_when_it_has_answered(fall):
+    one = Health(TERMS)
+    one.asked = True
+    fall(one, 0.0, 3)
+    assert not one.wants_proof(0.0)
+    state, now = one.state(0.0), one.again(0.0)
+    assert one.wants_proof(now)
+    assert (one.state(now), one.is_able(now), one.begin(now), one.again(now)) == (state, False, False, 0.0)
+    assert fall(one, now) == [False], "what fails meanwhile is nothing new"
+    one.proved(now, one.era - 1, 0.0, answers=True)
+    assert not one.is_able(now), "an answer to an earlier question"
+    one.proved(now, one.era, 0.0, answers=False)
+    assert one.again(now) == 2 * now
+    now += one.again(now)
+    one.proved(now, one.era, 0.0, answers=True)
+    assert (one.state(now), one.wants_proof(now), one.is_able(now)) == (State.HALF_OPEN, False, True)
+    assert one.begin(now)
+
+
+def test_one_that_could_not_be_reached_is_asked_by_trying():
+    one = Health(TERMS)
+    one.asked = True
+    refuse(one, 0.0, 3)
+    assert not one.wants_proof(1.0)
+    assert one.is_able(1.0)
 
 
 # --- rest, slow start, probes ------------------------------------------------------------------------------------
@@ -339,7 +375,8 @@ class Life(RuleBasedStateMachine):
     def it_comes_back(self):
         """Within a minute from any state, unless a trial runs."""
         assert self.one.again(self.now) <= 60.001
-        assert self.trials or self.one.is_able(self.now + 60.001)
+        late = self.now + 60.001
+        assert self.trials or self.one.is_able(late) or self.one.wants_proof(late)
 
     @invariant()
     def only_the_unreachable_is_shut(self):
@@ -348,5 +385,24 @@ class Life(RuleBasedStateMachine):
         assert 0.1 <= self.one.share(self.now) <= 1.0
 
 
-TestLife = Life.TestCase
-TestLife.settings = tries(150)
+class AskedLife(Life):
+    """The same, where it is asked before it is tried."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one.asked = True
+
+    @rule(old=st.booleans(), answers=st.booleans())
+    def proved(self, old, answers):
+        before = (self.one.era, self.one.cause)
+        self.one.proved(self.now, self.one.era - old, 0.5, answers=answers)
+        assert self.one.cause is before[1]
+        self.trials = [trial for trial in self.trials if trial == self.one.era]
+
+    @invariant()
+    def it_is_not_tried_before(self):
+        assert not (self.one.wants_proof(self.now) and self.one.is_able(self.now))
+
+
+TestLife, TestAskedLife = Life.TestCase, AskedLife.TestCase
+TestLife.settings = TestAskedLife.settings = tries(150)

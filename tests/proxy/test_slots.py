@@ -233,9 +233,12 @@ def test_a_sole_upstream_is_shut_only_while_it_cannot_be_reached():
     balance, time, _ = balanced((9,))
     for _ in range(30):
         lease = balance.take(1, None)
-        lease.silent(late=False)
         lease.broke()
         lease.answered(time.now, 500, streamed=False)
+        lease.end()
+    for _ in range(30):
+        lease = balance.take(1, None)
+        lease.silent(late=False)
         lease.end()
     assert column(balance, "state") == ["well"]
     for _ in range(2):

@@ -140,7 +140,9 @@ async def test_of_three_that_fare_differently_callers_notice_little_and_the_othe
 
     await refusing.start()
     hanging.script = plain
-    backends.balance.stations[1].health._until = 0.0  # the hour is over
+    station = backends.balance.stations[1]
+    station.health._until = 0.0  # the hour is over
+    backends.balance._woken(1)
     before, since = [fake.calls for fake in three], loop.time()
     while any(fake.calls < count + 3 for fake, count in zip(three, before, strict=True)):
         assert (await ask())[0]
@@ -164,6 +166,27 @@ async def test_one_that_hangs_still_costs_one_caller_each_time_it_is_tried(build
         assert [type(one) for one in told if isinstance(one, BaseException)] == [UpstreamTimeout]
         assert column(backends, "state")[0] == "ejected", trial
     assert column(backends, "ejections") == [1, 0]
+
+
+async def test_one_that_hangs_altogether_costs_nobody_anything_more(build, three):
+    """Before a caller's request tries it, it is asked for its list of models; while that hangs too it is left alone."""
+
+    async def hangs_always(exchange) -> None:
+        await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n")
+        await exchange.gone()
+
+    backends = build(three[:2], patience=Patience(2.0, 10.0, 0.05), failures=2, ejection=0.1)
+    three[0].script = hangs_always
+    while column(backends, "state")[0] == "well":
+        await asyncio.gather(*(whole(backends) for _ in range(2)), return_exceptions=True)
+    calls = three[0].calls
+    asked = [b"/v1/models"] * 3
+    while [seen.target for seen in three[0].seen if seen.method == b"GET"][:3] != asked:
+        assert (await whole(backends))[0] == 200
+    assert (three[0].calls, column(backends, "state")[0]) == (calls, "ejected")
+    three[0].script = plain
+    while column(backends, "state")[0] != "well":
+        assert (await whole(backends))[0] == 200
 
 
 async def test_who_leaves_says_nothing_of_the_backend(build, three):
@@ -601,7 +624,7 @@ async def test_one_failure_of_a_probe_is_none(build, three):
     assert column(backends, "ejections") == [0, 0]
 
 
-async def test_a_probe_finds_one_that_is_gone_and_one_that_is_back(build, three):
+async def test_a_probe_finds_one_that_is_gone_and_one_that_is_back(build, three, caplog):
     scripts = [Ailing(), Ailing()]
     for fake, script in zip(three, scripts, strict=False):
         fake.script = script
@@ -609,6 +632,7 @@ async def test_a_probe_finds_one_that_is_gone_and_one_that_is_back(build, three)
     backends.begin()
     await three[0].stop()
     await rig.until(lambda: column(backends, "state") == ["open", "well"])
+    assert len([line for line in caplog.messages if "cannot be reached" in line]) == 1
     await three[0].start()
     await rig.until(lambda: column(backends, "state") == ["well", "well"])
 
