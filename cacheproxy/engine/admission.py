@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from cacheproxy.core.affinity import Route
@@ -25,6 +26,9 @@ class Slot(Protocol):
 
     on_end: Callable[[], None] | None
     """Called once, when it ends, before `Places.on_room`."""
+
+    on_began: Callable[[float], None] | None
+    """Told how many seconds after its sending its stream began."""
 
     def end(self) -> None:
         """It is over: the place is free."""
@@ -87,6 +91,8 @@ class Admission:
         self.queues = queues
         self.level = level
         self.allotment = allotment
+        self.began: Callable[[int, float], None] | None = None
+        """Told of each stream that begins: its priority, and how many seconds after its sending."""
         self._places = places
         self._timeouts = timeouts
         self._clock = clock
@@ -210,6 +216,8 @@ class Admission:
     def _given(self, slot: Slot, priority: int) -> Slot:
         began = self._clock.monotonic()
         self._pace.granted(priority, began)
+        if self.began is not None:
+            slot.on_began = partial(self.began, priority)
         slot.on_end = lambda: self._pace.ended(self._clock.monotonic() - began)
         return slot
 

@@ -27,8 +27,8 @@ _SAYS = {
 
 
 class Pressure:
-    """`utilisation`: the greatest part, 0 to 1, that a backend says is in use, None if none says so; `listen`: has them
-    asked from now on."""
+    """`utilisation`: the part of the backends, 0 to 1, that is in use by their own account, None if none says so;
+    `listen`: has them asked from now on."""
 
     def __init__(  # noqa: PLR0913 - its parts, by name
         self, *, terms: Terms, places: Places, queues: Queues, clock: Clock,

@@ -37,7 +37,7 @@ class Answering:
         if not self._open:
             return b""
         try:
-            return await self.connection.read(self._idle)
+            data = await self.connection.read(self._idle)
         except Dropped as error:
             self._broke()
             raise UpstreamCut("the connection ended inside the answer") from error
@@ -48,6 +48,9 @@ class Answering:
             self._broke()
             self.connection.abort()
             raise
+        if self._lease is not None and data:
+            self._lease.began(asyncio.get_running_loop().time())
+        return data
 
     async def settle(self, seconds: float) -> bool:
         return not self._open or await self.connection.settle(seconds)

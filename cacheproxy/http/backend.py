@@ -6,7 +6,7 @@ streamed, never twice.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -84,21 +84,26 @@ class _NoConnection(Exception):
 class Backends:
     """All upstreams as one backend. `balance` chooses among them (by default by affinity), `admission` says when a
     request that takes a slot may go (by default at once); `interval`: seconds between two looks at their metrics, 0 for
-    none."""
+    none; `exporters`: where `/metrics` of their GPUs are; `crowded`: somebody may come to need `utilisation`."""
 
     def __init__(  # noqa: PLR0913 - its parts, by name
         self, upstreams: list[Upstream], patience: Patience, balance: Balance | None = None, *, interval: float = 2.0,
         admission: Gate | None = None, journal: Journal | None = None, watching: Watching = Watching(),
+        exporters: Mapping[Upstream, Upstream] | None = None, crowded: bool = False,
     ) -> None:  # fmt: skip
         self._upstreams = upstreams
+        self._exporters = exporters or {}
         self._patience = patience
         self.balance = balance or Balance(upstreams)
         self.admission: Gate = admission or _Open(self.balance)
         self._journal = journal
         self._retries = RetryBudget(watching.retries)
         self._rests = Rests()
-        looked = interval if self.balance.policy is not Policy.ROUND_ROBIN else 0.0
-        self._loads = Loads(upstreams, self._metrics, looked, self.balance.failed)
+        looked = interval if crowded or self.balance.policy is not Policy.ROUND_ROBIN else 0.0
+        self._loads = Loads(
+            upstreams, self._metrics, looked, self.balance.failed,
+            exporters=dict.fromkeys(self._exporters, self._gpus),
+        )  # fmt: skip
         self.balance.reading = self._loads.of
         stations = self.balance.stations
         probes = Probes(self.balance, self._fetch, watching.probe, watching.interval)
@@ -140,6 +145,14 @@ class Backends:
             if not self._may_retry():
                 raise UpstreamUnreachable("The backend could not be reached.") from cause
 
+    def utilisation(self) -> float | None:
+        """The part of the backends that is in use by their own account, 0 to 1; None if none says so."""
+        return self._loads.utilisation()
+
+    def listen(self) -> None:
+        """Somebody needs `utilisation` from now on."""
+        self._loads.need()
+
     def begin(self) -> None:
         """Look after the backends from now on."""
         self._loads.begin()
@@ -175,7 +188,7 @@ class Backends:
             await rounds.close()
         await self._proofs.close()
         self.balance.close()
-        for upstream in self._upstreams:
+        for upstream in (*self._upstreams, *self._exporters.values()):
             upstream.close()
 
     async def _enter(self, request: Outbound, group: int, unreachable: Collection[Upstream]) -> Lease:
@@ -248,6 +261,10 @@ class Backends:
         status, page = await self._fetch(upstream, b"/metrics", b"text/plain")
         return page if status == 200 and len(page) <= MOST_BYTES else None
 
+    async def _gpus(self, upstream: Upstream) -> bytes | None:
+        """The page of the exporter of `upstream`'s GPUs."""
+        return await self._metrics(self._exporters[upstream])
+
     async def _fetch(self, upstream: Upstream, path: bytes, kind: bytes = b"*/*") -> tuple[int, bytes]:
         """What `upstream` has at `path` for who has no credential; of too much of it more than `MOST_BYTES`. Raises
         `OSError`, `AnswerError`, `UpstreamCut`, `Dropped`."""
@@ -274,7 +291,8 @@ class Backends:
             return connection, True
         async with asyncio.timeout(self._patience.connect):
             connection = await upstream.connect()
-        self.balance.connected(upstream)
+        if upstream in self._upstreams:
+            self.balance.connected(upstream)
         return connection, False
 
     async def _exchange(

@@ -19,13 +19,15 @@ class Lease:
     comes of it shows that the upstream can be reached, and not how it generates."""
 
     __slots__ = (
-        "_balance", "_era", "_failed", "_inflight", "_light", "_open", "_sent_at", "_slot", "_station", "_trial",
-        "on_end",
+        "_balance", "_era", "_failed", "_inflight", "_light", "_open", "_sent_at", "_slot", "_station", "_streamed",
+        "_trial", "on_began", "on_end",
     )  # fmt: skip
 
     def __init__(self, balance: "Balance", station: Station, *, slot: bool, light: bool, trial: bool) -> None:
         self.on_end: Callable[[], None] | None = None
         """Called once, when it ends, before others are told of the room."""
+        self.on_began: Callable[[float], None] | None = None
+        """Told how many seconds after its sending its stream began."""
         self._balance = balance
         self._station = station
         self._slot = slot
@@ -36,6 +38,8 @@ class Lease:
         self._failed = False
         self._sent_at: float | None = None
         self._inflight = 0
+        self._streamed: bool | None = None
+        """Whether the answer whose first byte is awaited is a stream; None if none is."""
 
     def __repr__(self) -> str:
         return f"<Lease {'open' if self._open else 'ended'} {self.upstream!r}>"
@@ -58,17 +62,25 @@ class Lease:
         """The request is on its way, at the time `now`, in seconds."""
         self._sent_at, self._inflight = now, self._station.used
 
-    def answered(self, now: float, status: int, *, streamed: bool) -> None:
+    def answered(self, now: float, status: int, *, streamed: bool) -> None:  # noqa: ARG002 - as it is told of all
         """The head of the answer has come."""
         if self._slot and self._sent_at is not None:
             if status in BUSY:
                 self._change(self._station.limit.failed)
             elif 200 <= status < 300:
-                seconds = now - self._sent_at
-                self._change(lambda: self._station.limit.sample(seconds, self._inflight, streamed))
+                self._streamed = streamed
         self._failed = status in FAILED
         if not self._light:
             self._balance.answered(self._station, self._era, status)
+
+    def began(self, now: float) -> None:
+        """The first of its body has come: of a stream many backends send the head before they have begun."""
+        if self._streamed is None or self._sent_at is None:
+            return
+        seconds, streamed, self._streamed = now - self._sent_at, self._streamed, None
+        if streamed and self.on_began is not None:
+            self.on_began(seconds)
+        self._change(lambda: self._station.limit.sample(seconds, self._inflight, streamed))
 
     def silent(self, *, late: bool) -> None:
         """There was no answer. `late`: for too long."""

@@ -114,6 +114,11 @@ class Loads:
         if self._task is None and not self._closed and self._needed:
             self._task = asyncio.get_running_loop().create_task(self._read_on())
 
+    def need(self) -> None:
+        """Somebody needs to know from now on, also of a single backend."""
+        self._needed = self._interval > 0
+        self.begin()
+
     def of(self, upstream: Upstream) -> Reading | None:
         """What this backend said last, unless that was too long ago."""
         page = self._pages.get(upstream)

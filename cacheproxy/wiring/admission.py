@@ -43,12 +43,17 @@ def gate(
             told.overload.utilisation, told.overload.room, told.overload.budget, told.overload.first_byte,
             told.overload.patience, told.overload.calm,
         )  # fmt: skip
-        pressure = Pressure(terms=terms, places=places, queues=queues, clock=clock)
+        pressure = Pressure(
+            terms=terms, places=places, queues=queues, clock=clock,
+            utilisation=backends.utilisation, listen=backends.listen,
+        )  # fmt: skip
     admission = Admission(
         places=places, queues=queues, timeouts=tuple(one.timeout for one in classes), clock=clock, journal=telemetry,
         level=(lambda: Level.NORMAL) if pressure is None else pressure.level, allotment=rates,
     )  # fmt: skip
     backends.admission = admission
+    if pressure is not None:
+        admission.began = pressure.began
     _publish(telemetry, admission, pressure)
     return Gate(admission, pressure)
 

@@ -24,7 +24,13 @@ def backends(settings: Settings, journal: Journal) -> Backends:
         interval=health.interval, retries=health.retry_budget,
     )  # fmt: skip
     patience = Patience(limits.connect_timeout, limits.first_byte_timeout, limits.idle_timeout)
-    return Backends(upstreams, patience, balance, interval=told.load_interval, journal=journal, watching=watching)
+    crowding = settings.admission
+    pages = zip(upstreams, crowding.overload.gpu_metrics, strict=False)
+    return Backends(
+        upstreams, patience, balance, interval=told.load_interval, journal=journal, watching=watching,
+        exporters={upstream: Upstream(page.removesuffix("/metrics")) for upstream, page in pages if page},
+        crowded=crowding.mode == "on" and crowding.overload.mode == "on",
+    )  # fmt: skip
 
 
 def limit(told: UpstreamSettings) -> Limit:

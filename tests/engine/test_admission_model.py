@@ -39,6 +39,7 @@ class Held:
     places: "Backends"
     at: int
     on_end: object = None
+    on_began: object = None
     open: bool = True
 
     def end(self) -> None:

@@ -158,7 +158,7 @@ def test_on_end_is_called_once_and_before_others_hear_of_the_room():
 # --- limits ------------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_s_head_is_a_sample():
+def test_the_first_byte_of_an_answer_s_body_is_a_sample():
     """Of what takes a slot and was answered well; what was too much, or too late, is a failure."""
     balance, time, (limit,) = balanced((8,))
     lease, other, seat = balance.take(1, None), balance.take(1, None), balance.seat(None)
@@ -166,10 +166,15 @@ def test_an_answer_s_head_is_a_sample():
     seat.sent(time.now)
     lease.answered(2.5, 200, streamed=True)
     seat.answered(2.5, 200, streamed=True)
-    assert limit.samples == [(2.5, 2, True)]
+    assert limit.samples == []
+    for held in (lease, seat):
+        held.began(4.0)
+        held.began(5.0)
+    assert limit.samples == [(4.0, 2, True)]
     for status in (400, 404, 500, 502):
         other.sent(3.0)
         other.answered(3.0, status, streamed=False)
+        other.began(3.0)
     assert (len(limit.samples), limit.failures) == (1, 0)
     for status in (429, 503):
         other.answered(3.0, status, streamed=False)
@@ -187,6 +192,7 @@ def test_a_limit_that_rises_is_room_and_one_that_falls_takes_nothing_away():
     limit.next = 3
     leases[0].sent(time.now)
     leases[0].answered(1.0, 200, streamed=False)
+    leases[0].began(1.0)
     assert heard == [2]
     leases.append(balance.take(1, None))
     leases[0].answered(1.0, 429, streamed=False)

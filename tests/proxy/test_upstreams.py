@@ -189,6 +189,26 @@ async def test_one_that_hangs_altogether_costs_nobody_anything_more(build, three
         assert (await whole(backends))[0] == 200
 
 
+async def test_closing_does_not_wait_for_one_that_hangs(build, three):
+    """Not for the question that it is asked before it is tried either."""
+    asked = asyncio.Event()
+
+    async def hangs_always(exchange) -> None:
+        if exchange.seen.method == b"GET":
+            asked.set()
+        await exchange.gone()
+
+    backends = build(three[:2], patience=Patience(2.0, 0.05, 10.0), failures=1, open=0.05)
+    three[0].script = hangs_always
+    await asyncio.gather(*(whole(backends) for _ in range(2)), return_exceptions=True)
+    backends._patience = Patience(2.0, 60.0, 60.0)
+    await asyncio.wait_for(asked.wait(), 10)
+    before = asyncio.get_running_loop().time()
+    await backends.close()
+    assert asyncio.get_running_loop().time() - before < 2.0
+    assert not [task for task in asyncio.all_tasks() if "_ask" in repr(task.get_coro())]
+
+
 async def test_who_leaves_says_nothing_of_the_backend(build, three):
     """Neither good nor bad: callers leave because it hangs, and because they have what they want."""
     backends = build(three[:2], patience=Patience(2.0, 10.0, 0.05), failures=2)
