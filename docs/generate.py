@@ -217,8 +217,8 @@ LABELS = {
     "priority": "`P0`, `P1` or `P2`.",
     "direction": "Of thresholds: `up` or `down`.",
     "course": "What followed: `published`, `unchanged`, `repeated`, `outdated`.",
-    "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`; of a backend that could not be "
-    "connected to: `retried` on another one, or `denied` by `health.retry_budget`.",
+    "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`; of a backend that could not "
+    "be connected to: `retried` on another one, or `denied` by `health.retry_budget`.",
     "mode": "Of a purge: `hard` or `soft`.",
     "family": "An opaque id of a scope's and model's system prompt, for the first 20 that are seen, else `other`.",
     "stabilised": "`yes` if a rule of the prefix layer changed what was forwarded, else `no`.",
