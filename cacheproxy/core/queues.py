@@ -7,6 +7,7 @@
 | scarcity  | else the most urgent class goes first                                                                    |
 | ageing    | of every `share` slots one goes to who has waited for its class's `bound`, or `age` while P0 is short    |
 | room      | a full class refuses the newcomer, or, if another caller has more in it than he, the newest of that one  |
+| bursts    | a queue that was empty may be `BURST` times its depth, while it goes quickly; then it is cut to its depth|
 
 Turns are fair queueing (Parekh and Gallager, 1993): each caller, and each class, has a virtual time that moves with
 what it is given; who comes anew begins at the present: nobody gains by having been away, or by having many names.
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 CLASSES = 3
+BURST = 10
+"""A burst is so many times as long as the depth at most."""
 SHORT = 0.25
 """The part of its depth up to which P0's queue counts as short."""
 
@@ -136,14 +139,17 @@ class _Class:
                 best, rank = head, mine
         return best
 
-    def has_room(self, size: int) -> bool:
+    def has_room(self, size: int, times: int = 1) -> bool:
         depth, most = self.terms.depth, self.terms.size
-        return (depth is None or self.count < depth) and (most is None or not self.count or self.size + size <= most)
+        if depth is not None and self.count >= times * depth:
+            return False
+        return most is None or not self.count or self.size + size <= most
 
-    def newest_of_the_greedy(self, tenant: bytes) -> Waiter | None:
-        """The newest request of the caller who has most in this class, if he has more than `tenant` would have."""
-        greedy = max(self.callers, key=self.callers.__getitem__, default=tenant)
-        if self.callers.get(greedy, 0) <= self.callers.get(tenant, 0) + 1:
+    def newest_of_the_greedy(self, tenant: bytes | None) -> Waiter | None:
+        """The newest request of the caller who has most in this class, if he has more than `tenant`, if there is one,
+        would have."""
+        greedy = max(self.callers, key=self.callers.__getitem__, default=None)
+        if greedy is None or (tenant is not None and self.callers[greedy] <= self.callers.get(tenant, 0) + 1):
             return None
         lanes = [lane for (_, owner), lane in self.lanes.items() if owner == greedy]
         plain = [waiter for lane in lanes if not (waiter := next(reversed(lane))).favoured]
@@ -185,13 +191,14 @@ class Queues:
             for one in self._classes[: waiter.priority + 1] for lane in one.lanes.values() for other in lane
         )  # fmt: skip
 
-    def offer(self, waiter: Waiter, level: Level) -> Refusal | Waiter | None:
-        """Let it wait (None), refuse it, or let it wait in place of another, which is refused."""
+    def offer(self, waiter: Waiter, level: Level, *, burst: bool = False) -> Refusal | Waiter | None:
+        """Let it wait (None), refuse it, or let it wait in place of another, which is refused. `burst`: its queue may
+        be longer than its depth."""
         if not waiter.favoured and waiter.priority > CLASSES - 1 - level:
             return Refusal.SHED
         one = self._classes[waiter.priority]
         loser = None
-        if not (one.has_room(waiter.size) or waiter.favoured):
+        if not (one.has_room(waiter.size, BURST if burst else 1) or waiter.favoured):
             loser = one.newest_of_the_greedy(waiter.tenant)
             if loser is None:
                 return Refusal.FULL
@@ -202,6 +209,15 @@ class Queues:
         if not one.count:
             self._times[waiter.priority] = max(self._times[waiter.priority], self._now)
         one.add(waiter)
+        return loser
+
+    def surplus(self, priority: int) -> Waiter | None:
+        """Take out one that is too many in its class, now that the burst is over: the newest of who has most in it."""
+        one = self._classes[priority]
+        depth = one.terms.depth
+        if depth is None or one.count <= depth or (loser := one.newest_of_the_greedy(None)) is None:
+            return None
+        one.remove(loser)
         return loser
 
     def leave(self, waiter: Waiter) -> bool:

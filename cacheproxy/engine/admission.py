@@ -17,8 +17,12 @@ from cacheproxy.core.affinity import Route
 from cacheproxy.core.queues import CLASSES, Level, Queues, Refusal, Waiter
 from cacheproxy.core.returns import Pace, Returns
 from cacheproxy.core.standing import Standing
+from cacheproxy.deadline import SLICES
 from cacheproxy.errors import AnswerError, QueueFull, QueueTimeout, Refused, Shed
 from cacheproxy.ports import Clock, Journal
+
+LOOK_SECONDS = 0.1
+"""How often it is looked whether a burst goes as quickly as it should."""
 
 
 class Slot(Protocol):
@@ -80,12 +84,20 @@ class _Waiting:
     slot: "asyncio.Future[Slot]"
 
 
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Of each class, in seconds. `timeouts`: how long one waits at most, None for ever; `bursts`: in what time the
+    queue must be through that may be longer than its depth, 0 for none."""
+
+    timeouts: tuple[float | None, float | None, float | None] = (None, None, None)
+    bursts: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
 class Admission:
-    """Keeps the gate. `timeouts`: seconds that each class waits at most, None for ever; `level`: how much is let in
-    now."""
+    """Keeps the gate. `level`: how much is let in now."""
 
     def __init__(  # noqa: PLR0913 - its parts, by name
-        self, *, places: Places, queues: Queues, timeouts: tuple[float | None, ...], clock: Clock, journal: Journal,
+        self, *, places: Places, queues: Queues, terms: Waits, clock: Clock, journal: Journal,
         level: Callable[[], Level] = lambda: Level.NORMAL, allotment: Allotment | None = None,
     ) -> None:  # fmt: skip
         self.queues = queues
@@ -94,12 +106,15 @@ class Admission:
         self.began: Callable[[int, float], None] | None = None
         """Told of each stream that begins: its priority, and how many seconds after its sending."""
         self._places = places
-        self._timeouts = timeouts
+        self._terms = terms
         self._clock = clock
         self._journal = journal
         self._waiting: dict[Waiter, _Waiting] = {}
         self._pace = Pace()
         self._returns = Returns()
+        self._bursts: dict[int, asyncio.TimerHandle] = {}
+        self._gone = [0, 0, 0]
+        """How many of each class have been given a slot that waited for one."""
         self._handing_out = False
         places.on_room = self.hand_out
 
@@ -144,7 +159,8 @@ class Admission:
                 return self._given(slot, standing.priority)
         if standing.patience == 0:
             raise self._refused(Refusal.FULL, standing, since)
-        outcome = self.queues.offer(waiter, level)
+        self._open_burst(standing.priority)
+        outcome = self.queues.offer(waiter, level, burst=standing.priority in self._bursts)
         if isinstance(outcome, Refusal):
             raise self._refused(outcome, standing, since)
         if outcome is not None:
@@ -158,13 +174,33 @@ class Admission:
                 raise
         return slot
 
+    def _open_burst(self, priority: int) -> None:
+        """A queue that was empty until now may be longer than its depth for as long as it is short in time."""
+        if self._terms.bursts[priority] > 0 and not self.queues.waiting(priority) and priority not in self._bursts:
+            self._look_at_burst(priority, SLICES, self._gone[priority])
+
+    def _look_at_burst(self, priority: int, left: int, gone: int, *, slow: bool = False) -> None:
+        """A slice of a look. One that was late counts once: while the loop was held up nobody could go. `slow`: so was
+        the look before, in which a burst may only have begun."""
+        if not left:
+            went, waiting = self._gone[priority] - gone, self.queues.waiting(priority)
+            slows = went / LOOK_SECONDS * self._terms.bursts[priority] < waiting
+            if not waiting or (slow and slows):
+                del self._bursts[priority]
+                while (loser := self.queues.surplus(priority)) is not None:
+                    self._turn_out(loser)
+                return
+            left, gone, slow = SLICES, self._gone[priority], slows
+        again = partial(self._look_at_burst, priority, left - 1, gone, slow=slow)
+        self._bursts[priority] = asyncio.get_running_loop().call_later(LOOK_SECONDS / SLICES, again)
+
     async def _turn(self, waiting: _Waiting) -> Slot:
         """Wait for its turn."""
         waiter, standing = waiting.waiter, waiting.standing
         arrived = self._clock.monotonic()
         self._waiting[waiter] = waiting
         standing.waits(lambda priority: self._urge(waiter, priority), lambda: self.queues.place(waiter))
-        patience = self._timeouts[waiter.priority] if standing.patience is None else standing.patience
+        patience = self._terms.timeouts[waiter.priority] if standing.patience is None else standing.patience
         timer = None
         if patience is not None and patience < math.inf:
             timer = asyncio.get_running_loop().call_later(patience, self._time_out, waiting)
@@ -205,6 +241,7 @@ class Admission:
                     shut.add(waiter.group)
                     continue
                 self.queues.grant(waiter, now)
+                self._gone[waiter.priority] += 1
                 del self._waiting[waiter]
                 if waiting.slot.done():
                     slot.end()  # its owner is on the way out
@@ -212,6 +249,12 @@ class Admission:
                     waiting.slot.set_result(self._given(slot, waiter.priority))
         finally:
             self._handing_out = False
+
+    def close(self) -> None:
+        """Look no more. Who waits is left to his own end."""
+        for timer in self._bursts.values():
+            timer.cancel()
+        self._bursts.clear()
 
     def _given(self, slot: Slot, priority: int) -> Slot:
         began = self._clock.monotonic()

@@ -24,7 +24,7 @@ from cacheproxy.ports import Clock, Journal
 
 LATE_SECONDS = 2.0
 """How long the end of a body is waited for after everyone left at the terminal event."""
-FOLLOWED_SECONDS = 0.5
+FOLLOWED_SECONDS = 0.2
 """How often it is looked whether other replicas still follow an answer that nobody here waits for."""
 ALONE_SECONDS = 60.0
 """How long a request whose answer could not be shared is known as such."""

@@ -17,6 +17,9 @@ class P0Settings(Model):
     """Longest wait; then 503. `null` for as long as it takes."""
     weight: float = Field(default=16.0, gt=0, le=1000)
     """Its share of the slots while fewer requests wait than there are slots."""
+    burst: Duration = 0.0
+    """A queue that was empty may be longer than `depth`, ten times as long at most, while it is through in such a time;
+    0 for never."""
 
 
 class P1Settings(Model):
@@ -28,6 +31,9 @@ class P1Settings(Model):
     """Longest wait; then 503. `null` for as long as it takes."""
     weight: float = Field(default=4.0, gt=0, le=1000)
     """Its share of the slots while fewer requests wait than there are slots."""
+    burst: Duration = 1.0
+    """A queue that was empty may be longer than `depth`, ten times as long at most, while it is through in such a time;
+    0 for never."""
     age: Duration = 10.0
     """Having waited so long, it is given one of every `admission.share` slots while the queue of P0 is short (a quarter
     of its depth); 0 for never."""
@@ -44,6 +50,9 @@ class P2Settings(Model):
     """Longest wait; then 503. `null` for as long as it takes."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Its share of the slots while fewer requests wait than there are slots."""
+    burst: Duration = 0.0
+    """A queue that was empty may be longer than `depth`, ten times as long at most, while it is through in such a time;
+    0 for never."""
     age: Duration = 30.0
     """Having waited so long, it is given one of every `admission.share` slots while the queue of P0 is short (a quarter
     of its depth); 0 for never."""

@@ -6,13 +6,13 @@ from functools import partial
 
 from cacheproxy.core import overload
 from cacheproxy.core.queues import ClassTerms, Level, Queues, Terms
-from cacheproxy.engine.admission import Admission
+from cacheproxy.engine.admission import Admission, Waits
 from cacheproxy.engine.pressure import Pressure
 from cacheproxy.engine.rates import Rates, Toll
 from cacheproxy.http.backend import Backends
 from cacheproxy.ports import Clock
 from cacheproxy.schema import Settings
-from cacheproxy.schema.admission import P0Settings, P1Settings, P2Settings
+from cacheproxy.schema.admission import AdmissionSettings, P0Settings, P1Settings, P2Settings
 from cacheproxy.telemetry import Telemetry
 
 _CLASSES = ("P0", "P1", "P2")
@@ -25,6 +25,12 @@ class Gate:
     admission: Admission
     pressure: Pressure | None
 
+    def close(self) -> None:
+        """Look no more."""
+        self.admission.close()
+        if self.pressure is not None:
+            self.pressure.close()
+
 
 def gate(
     settings: Settings, backends: Backends, clock: Clock, telemetry: Telemetry, rates: Rates | None = None
@@ -35,7 +41,6 @@ def gate(
         if rates is not None:
             backends.admission = Toll(rates, backends.admission, clock)
         return None
-    classes = (told.p0, told.p1, told.p2)
     queues = Queues(Terms((_class(told.p0), _class(told.p1), _class(told.p2)), told.share))
     pressure = None
     if told.overload.mode == "on":
@@ -48,7 +53,7 @@ def gate(
             utilisation=backends.utilisation, listen=backends.listen,
         )  # fmt: skip
     admission = Admission(
-        places=places, queues=queues, timeouts=tuple(one.timeout for one in classes), clock=clock, journal=telemetry,
+        places=places, queues=queues, terms=_waits(told), clock=clock, journal=telemetry,
         level=(lambda: Level.NORMAL) if pressure is None else pressure.level, allotment=rates,
     )  # fmt: skip
     backends.admission = admission
@@ -56,6 +61,12 @@ def gate(
         admission.began = pressure.began
     _publish(telemetry, admission, pressure)
     return Gate(admission, pressure)
+
+
+def _waits(told: AdmissionSettings) -> Waits:
+    return Waits(
+        (told.p0.timeout, told.p1.timeout, told.p2.timeout), (told.p0.burst, told.p1.burst, told.p2.burst)
+    )  # fmt: skip
 
 
 def _class(told: P0Settings | P1Settings | P2Settings) -> ClassTerms:

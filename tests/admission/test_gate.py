@@ -366,3 +366,32 @@ async def test_a_backend_that_knows_no_priorities_is_asked_without(gated, backen
     _, client = await gated(1, admission__forward="vllm")
     assert [(await client.send(says(f"q{n}"))).status for n in range(2)] == [200, 200]
     assert backend.calls == 3
+
+
+async def test_a_burst_that_goes_quickly_may_be_longer_than_the_queue(gated):
+    """Three hundred at once, by default; none is refused."""
+    proxy, client = await gated(16)
+    answers = await asyncio.gather(*(client.send(says(f"q{n}")) for n in range(300)))
+    assert {answer.status for answer in answers} == {200}
+    await until(lambda: not proxy.house.door.admission._bursts)
+
+
+async def test_of_a_burst_that_does_not_go_what_is_too_many_is_refused(gated, held):
+    proxy, client = await gated(1, admission__p1__depth=5)
+    tasks = [ask(client, f"q{n}") for n in range(20)]
+    await until(lambda: sum(task.done() for task in tasks) == 14)
+    await queued(proxy, 0, 5, 0)
+    assert [task.result().json["error"]["code"] for task in tasks if task.done()] == ["queue_full"] * 14
+    refused = await client.send(says("one more"))  # the burst is over: at once
+    assert refused.status == 429
+    held.let_all()
+    assert {(await task).status for task in tasks if not task.done()} <= {200}
+
+
+async def test_without_bursts_the_depth_is_the_depth(gated, held):
+    proxy, client = await gated(1, admission__p1__depth=5, admission__p1__burst=0)
+    tasks = [ask(client, f"q{n}") for n in range(20)]
+    await until(lambda: sum(task.done() for task in tasks) == 14)
+    assert waiting(proxy, 1) == 5
+    held.let_all()
+    await asyncio.gather(*tasks)
