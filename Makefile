@@ -72,7 +72,7 @@ lock: $(VENV)/run.stamp ## write the lock files anew; UPGRADE=1 takes the newest
 	$(COMPILE) --extra fast --extra semantic pyproject.toml -o $(LOCK)/requirements.txt
 	$(COMPILE) --extra fast --extra semantic --group dev -c $(LOCK)/requirements.txt pyproject.toml -o $(LOCK)/dev.txt
 	$(COMPILE) $(LOCK)/build.in -o $(LOCK)/build.txt
-	for part in engine openai langchain litellm trustme uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
+	for part in engine openai langchain litellm pydantic_ai trustme uv; do $(COMPILE) tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
 	for part in redis weights; do $(COMPILE) --no-deps tests/parts/$$part.in -o tests/parts/$$part.txt || exit 1; done
 
 clean: ## remove everything that was installed or made
