@@ -146,14 +146,19 @@ class _Class:
         return most is None or not self.count or self.size + size <= most
 
     def newest_of_the_greedy(self, tenant: bytes | None) -> Waiter | None:
-        """The newest request of the caller who has most in this class, if he has more than `tenant`, if there is one,
-        would have."""
-        greedy = max(self.callers, key=self.callers.__getitem__, default=None)
-        if greedy is None or (tenant is not None and self.callers[greedy] <= self.callers.get(tenant, 0) + 1):
-            return None
-        lanes = [lane for (_, owner), lane in self.lanes.items() if owner == greedy]
-        plain = [waiter for lane in lanes if not (waiter := next(reversed(lane))).favoured]
-        return max(plain, key=lambda waiter: waiter.since, default=None)
+        """The newest request of the caller who has most in this class; of those, if `tenant` is one, who have more than
+        he would have. Who is favoured stays."""
+        mine = -1 if tenant is None else self.callers.get(tenant, 0)
+        best: Waiter | None = None
+        rank = (0, -math.inf)
+        for (_, owner), lane in self.lanes.items():
+            count = self.callers[owner]
+            if count <= mine + 1 or count < rank[0]:
+                continue
+            newest = next((waiter for waiter in reversed(lane) if not waiter.favoured), None)
+            if newest is not None and (count, newest.since) > rank:
+                best, rank = newest, (count, newest.since)
+        return best
 
 
 class Queues:

@@ -13,7 +13,7 @@ CLIENTS = [
 ]  # fmt: skip
 WORDS = [
     "Hello", ", 世界 ", "é", "🙂🙃", " ", "\n", "\n\n", "data: [DONE]\n\n", ": waiting\n\n", "\r\n", "\u2028\u0085",
-    "\x00\t\"\\/", "id: 1\n", "</script>", "e\u0301", "\ufeff", " end.\n",
+    '\x00\t"\\/', "id: 1\n", "</script>", "e\u0301", "\ufeff", " end.\n",
 ]  # fmt: skip
 """Texts that a stream's own syntax, or an unwary reader of lines, could stumble over."""
 TEXT = "".join(WORDS)

@@ -82,7 +82,7 @@ async def _gone(answer: aiohttp.ClientResponse) -> None:
     assert protocol is not None
     protocol.pause_reading()
     sock = answer.connection.transport.get_extra_info("socket")
-    while not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[:1] == bytes([7]):  # TCP_CLOSE
+    while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[:1] != bytes([7]):  # TCP_CLOSE
         await asyncio.sleep(0.02)
     raise aiohttp.ClientConnectionResetError("the connection was reset")
 
