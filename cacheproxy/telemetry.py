@@ -65,6 +65,11 @@ _LABELLED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Versions of knowledge bases that were told, by what followed.",
         ("course",),
     ),
+    "deferred": (
+        "cacheproxy_deferred",
+        "Requests that were kept to be asked later, by what followed.",
+        ("course",),
+    ),
     "purge": ("cacheproxy_purges", "Purges carried out, by mode.", ("mode",)),
     "refused": ("cacheproxy_refused", "Requests that were not let through to a backend.", ("code", "priority")),
     "upstream_retries": (

@@ -216,7 +216,9 @@ LABELS = {
     "said": "`same`, `different`, `unclear`, or `refused` by the backend.",
     "priority": "`P0`, `P1` or `P2`.",
     "direction": "Of thresholds: `up` or `down`.",
-    "course": "What followed: `published`, `unchanged`, `repeated`, `outdated`.",
+    "course": "What followed: of versions `published`, `unchanged`, `repeated`, `outdated`; of deferred requests "
+    "`taken` or `no_room`, then `done` or `failed`, or each time that one goes on waiting `refused`, `again` (the "
+    "backend failed), `released` (the proxy stops), `lost` (another one asks it).",
     "result": "Of a comparison: `same` or `different`; of a refresh: `kept` or `failed`; of a backend that could not "
     "be connected to: `retried` on another one, or `denied` by `health.retry_budget`.",
     "mode": "Of a purge: `hard` or `soft`.",

@@ -197,6 +197,7 @@ def test_every_name_can_be_set_in_every_source(file, name):
         "admission.overload.room": "0.6",
         "health.retry_budget": "0.5",
         "health.probe": "/health",
+        "jobs.path": "/_jobs",
     }.get(name, value)
     value = {"redis.url": "redis://h:1", "redis.prefix": "ours"}.get(name, value)
     value = {"exact.refresh": "0.5", "replay.pace": "recorded", "access.scope": "tenant"}.get(name, value)

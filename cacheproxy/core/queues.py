@@ -95,11 +95,12 @@ class _Class:
         self._now = 0.0
 
     def add(self, waiter: Waiter) -> None:
-        lane = self.lanes.setdefault((waiter.group, waiter.tenant), OrderedDict())
-        first = next(iter(lane), None)
+        name = (waiter.group, waiter.tenant)
+        lane = self.lanes.setdefault(name, OrderedDict())
+        last = next(reversed(lane), None)
         lane[waiter] = None
-        if waiter.favoured and first is not None and waiter.since < first.since:
-            lane.move_to_end(waiter, last=False)
+        if waiter.favoured and last is not None and waiter.since < last.since:
+            self.lanes[name] = OrderedDict.fromkeys(sorted(lane, key=lambda one: one.since))
         self.count += 1
         self.size += waiter.size
         self.callers[waiter.tenant] = self.callers.get(waiter.tenant, 0) + 1

@@ -245,6 +245,7 @@ class Admission:
                 del self._waiting[waiter]
                 if waiting.slot.done():
                     slot.end()  # its owner is on the way out
+                    shut.clear()  # there may be room now where there was none
                 else:
                     waiting.slot.set_result(self._given(slot, waiter.priority))
         finally:

@@ -12,6 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from cacheproxy import __version__
 from cacheproxy.engine.catalogue import Catalogue
+from cacheproxy.engine.deferral import Vault
 from cacheproxy.engine.errand import Errands
 from cacheproxy.engine.export import Export
 from cacheproxy.engine.families import Families
@@ -73,6 +74,7 @@ class Desk:
     catalogue: Catalogue
     lookup: Lookup
     jobs: Jobs
+    deferred: Vault
     errands: Errands
     replay: traffic.Replay
     export: Export
@@ -112,7 +114,7 @@ def application(desk: Desk) -> web.Application:
         *knowledge.routes(desk.knowledge),
         *feedback.routes(desk.feedback),
         *prefixes.routes(desk.families),
-        *jobs.routes(desk.jobs),
+        *jobs.routes(desk.jobs, desk.deferred, texts=desk.texts),
         *upstreams.routes(desk.backends),
         *traffic.routes(desk.jobs, desk.errands, desk.replay),
         *parcels.routes(desk.export, desk.intake, texts=desk.texts, answer_bytes=desk.answer_bytes),

@@ -123,9 +123,11 @@ CALLS: dict[tuple[str, str], Call] = {
         body=ref("Line"), also={LINES: ref("Line")}, errors=(400, 413, 503), reads=True,
     ),
     ("GET", "/admin/jobs"): Call("Long work, the newest first.", {200: record(jobs=rows(ref("Job")))}),
-    ("GET", "/admin/jobs/{id}"): Call("How far a job is, and what came of it.", {200: ref("ShownJob")}, errors=(404,)),
+    ("GET", "/admin/jobs/{id}"): Call(
+        "How far a job is, and what came of it; so for a deferred request.", {200: ref("ShownJob")}, errors=(404, 503)
+    ),
     ("DELETE", "/admin/jobs/{id}"): Call(
-        "End a job now, or forget one that has ended.", {200: ref("ShownJob")}, errors=(404,)
+        "End a job now, or forget one that has ended.", {200: ref("ShownJob")}, errors=(404, 503)
     ),
     ("GET", "/admin/export"): Call(
         "All answers that are stored, or those that are meant, with their questions: lines that an import takes.",

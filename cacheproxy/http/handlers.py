@@ -9,11 +9,10 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from email.utils import formatdate
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp.web import BaseRequest, StreamResponse
 
-from cacheproxy.engine.pipeline import Pipeline
 from cacheproxy.engine.served import Served
 from cacheproxy.errors import AnswerError, Draining, InvalidRequest, UpstreamCut, UpstreamTimeout, place_of
 from cacheproxy.http import limits, wire
@@ -46,10 +45,17 @@ KEEP = Written(keep_alive=True)
 CLOSE = Written(keep_alive=False)
 
 
+class Answers(Protocol):
+    """Where answers come from."""
+
+    async def answer(self, call: Incoming) -> Served:
+        """The answer to `call`. Raises `AnswerError`; the caller of this must close what it gets."""
+
+
 class Proxy:
     """Answers every request of the proxy listener."""
 
-    def __init__(self, pipeline: Pipeline, tunnel: Tunnel, journal: Journal, body_limit: int) -> None:
+    def __init__(self, pipeline: Answers, tunnel: Tunnel, journal: Journal, body_limit: int) -> None:
         self._pipeline = pipeline
         self._tunnel = tunnel
         self._journal = journal

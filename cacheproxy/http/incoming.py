@@ -15,7 +15,7 @@ connection to the backend turns out to be closed."""
 
 
 class Incoming:
-    """One request; its body is read at most once."""
+    """One request; its body is read at most once. `body`: all of it, once it has been read as a whole."""
 
     def __init__(self, request: BaseRequest, target: bytes, body_limit: int) -> None:
         self.method = request.method
@@ -24,8 +24,14 @@ class Incoming:
         self.stages = Stages()
         self._request = request
         self._limit = body_limit
+        self.body: bytes | None = None
 
     async def whole(self) -> bytes:
+        if self.body is None:
+            self.body = await self._whole()
+        return self.body
+
+    async def _whole(self) -> bytes:
         stated = self._request.content_length
         if stated is not None and stated > self._limit:
             raise self._too_large()

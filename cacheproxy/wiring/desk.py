@@ -32,7 +32,7 @@ def desk(house: House, config: dict[str, Any], drain: Callable[[], None]) -> Des
         knowledge=house.knowledge, feedback=house.feedback, families=house.engine.families,
         backends=house.backends,
         catalogue=Catalogue(_shelf(house), house.clock), lookup=_lookup(house), clock=house.clock,
-        jobs=house.jobs, errands=errands(house), replay=replays(house),
+        jobs=house.jobs, deferred=house.deferral.vault, errands=errands(house), replay=replays(house),
         export=parcels.export(house), intake=parcels.intake(house), answer_bytes=house.settings.limits.answer_bytes,
         tokens=tokens(house.settings), audit=Audit(lines.write if lines is not None else None),
         texts=told.show_answers, body_bytes=house.settings.limits.body_bytes, close=close,

@@ -15,6 +15,7 @@ from cacheproxy.schema import Settings
 from cacheproxy.telemetry import Telemetry
 from cacheproxy.wiring import engine
 from cacheproxy.wiring.admission import gate
+from cacheproxy.wiring.deferral import deferral
 from cacheproxy.wiring.embedding import is_wanted
 from cacheproxy.wiring.jobs import jobs
 from cacheproxy.wiring.meaning import Layer
@@ -85,7 +86,8 @@ class House:
             self.engine.flights.abroad = Abroad(self.storage.shared.recordings, self.telemetry, window)
         tunnel = Tunnel(self.backends, self.engine.voice)
         self.jobs = jobs(settings, self.clock)
-        self.proxy = Proxy(self.engine.pipeline, tunnel, self.telemetry, limits.body_bytes)
+        self.deferral = deferral(self)
+        self.proxy = Proxy(self.deferral.front, tunnel, self.telemetry, limits.body_bytes)
         self._publish()
 
     async def meet(self) -> None:
@@ -99,6 +101,7 @@ class House:
             if self.trust is not None:
                 self.trust.opinions.start()
             await self.layer.start()
+        self.deferral.start()
 
     async def sweep(self) -> None:
         """Free what expired."""
@@ -109,8 +112,9 @@ class House:
 
     async def close(self) -> None:
         """Write out what is kept, and let go."""
-        if self.door is not None and self.door.pressure is not None:
-            self.door.pressure.close()
+        await self.deferral.close()
+        if self.door is not None:
+            self.door.close()
         await self.sources.close()
         if self.layer is not None:
             await self.layer.close()
@@ -147,6 +151,10 @@ class House:
         gauge("flight_readers", "Callers who are being given a running answer.", lambda: inside.flights.waiting)
         gauge("refreshes_running", "Answers being fetched anew now.", lambda: inside.refresher.running)
         gauge("jobs_running", "Jobs of the admin API that have not ended.", lambda: self.jobs.running)
+        later = self.deferral.deferring
+        gauge("deferred_waiting", "Deferred requests that have not ended.", lambda: later.waiting)
+        gauge("deferred_running", "Deferred requests that are being asked here.", lambda: later.running)
+        gauge("deferred_bytes", "Bytes that deferred requests and their answers hold.", lambda: later.held)
         gauge("draining", "1 while shutting down.", lambda: int(self.proxy.draining))
         self.telemetry.section("savings", inside.savings.summary)
         self.telemetry.section("prefix", inside.families.summary)

@@ -11,6 +11,7 @@ from aiohttp import web
 from cacheproxy.http import admin, listen
 from cacheproxy.http.deadlines import Deadlines
 from cacheproxy.schema import Settings
+from cacheproxy.wiring.deferral import admin_url
 from cacheproxy.wiring.desk import desk
 from cacheproxy.wiring.house import House
 
@@ -54,6 +55,7 @@ class Running:
             admin.connections(self._admin.server), settings.admin.host, settings.admin.port, "admin page"
         )
         self._listeners.append(back)
+        house.deferral.front.admin = admin_url(settings, _url(back))
         await house.meet()
         await listen.serve(front, "proxy")
         await listen.serve(back, "admin page")
@@ -84,6 +86,7 @@ class Running:
         house, drain = self._house, self._settings.drain
         house.proxy.draining = True
         await house.jobs.drain()
+        await house.deferral.drain()
         log.info("draining: new requests for %g s more, running ones for %g s after", self._grace, drain.timeout)
         await self._pause(self._grace)
         house.proxy.refusing = True
@@ -107,6 +110,7 @@ class Running:
         if self._sweeper is not None:
             self._sweeper.cancel()
         await self._house.jobs.drain()
+        await self._house.deferral.drain()
         for listener in self._listeners:
             listener.close()
         await self._server.shutdown(0.1)

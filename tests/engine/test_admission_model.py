@@ -137,7 +137,7 @@ class Gate(RuleBasedStateMachine):
         )
         self.callers: list[Caller] = []
         self.passed_over = 0
-        self.shrunk = False
+        self.broken: list[str] = []
 
     def teardown(self) -> None:
         if not hasattr(self, "loop"):
@@ -165,17 +165,20 @@ class Gate(RuleBasedStateMachine):
         self.loop.run_until_complete(turn())
 
     def granted(self, waiter, now: float) -> None:
-        """Called before it is taken out of its queue, its slot already counted."""
+        """Called before it is taken out of its queue, its slot already counted. Says what is wrong later: raised here
+        it would be a fault inside the gate."""
         waiting = [w for one in self.queues._classes for lane in one.lanes.values() for w in lane]
         able = [w for w in waiting if self.places.last in SERVES[w.group] or self.places.has_room(w.group)]
         lane = [w for w in waiting if (w.priority, w.tenant, w.group) == (waiter.priority, waiter.tenant, waiter.group)]
-        assert all(waiter.since <= w.since for w in lane)
+        if any(waiter.since > w.since for w in lane):
+            self.broken.append("not the first of its caller")
         patience = [self.queues._patience(p) for p in range(3)]
         aged = [w for w in able if w.priority and w.since <= now - patience[w.priority]]
-        if len(waiting) >= self.places.slots and waiter not in aged:
-            assert all(w.priority >= waiter.priority for w in able)
+        if len(waiting) >= self.places.slots and waiter not in aged and any(w.priority < waiter.priority for w in able):
+            self.broken.append("a less urgent one first")
         self.passed_over = 0 if waiter in aged or not aged else self.passed_over + 1
-        assert self.passed_over < SHARE + 1
+        if self.passed_over > SHARE:
+            self.broken.append("the aged are passed over")
 
     @rule(
         requests=st.lists(
@@ -267,6 +270,7 @@ class Gate(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "gate"))
     @invariant()
     def holds(self) -> None:
+        assert self.broken == [], self.broken
         held = [c for c in self.callers if c.slot is not None and c.slot.open]
         assert self.places.used == len(held)
         waiting = [c for c in self.callers if c.waits]
