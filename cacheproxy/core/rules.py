@@ -126,6 +126,7 @@ class Settled:
     keywords: float | None = None
     verifier: bool | None = None
     priority: int | None = None
+    defer: bool | None = None
     scope: Share | None = None
     variants: int | None = None
     requests_per_minute: int | None = None
@@ -154,6 +155,7 @@ _FIRST_WINS = (
     "keywords",
     "verifier",
     "priority",
+    "defer",
     "scope",
     "variants",
     "requests_per_minute",

@@ -11,7 +11,13 @@ _ANSWERED_HERE = http_fields.CONTROLS | {b"expect"}
 
 def forwarded(fields: Fields) -> Fields:
     """The request fields that go to the backend. ``Expect`` is answered by us, our own controls end here."""
-    return tuple(line for line in http_fields.end_to_end(fields) if line[0].lower() not in _ANSWERED_HERE)
+    return tuple(line for line in http_fields.end_to_end(fields) if not _ends_here(*line))
+
+
+def _ends_here(name: bytes, value: bytes) -> bool:
+    low = name.lower()
+    # RFC 7240: the wish to be answered later is one to us.
+    return low in _ANSWERED_HERE or (low == b"prefer" and b"respond-async" in value.lower())
 
 
 class Passage:

@@ -52,6 +52,9 @@ class SettleSettings(Model):
     """Where they name what their answers rest on, beside `kb.extract`."""
     priority: Literal["P0", "P1", "P2"] | None = None
     """The best priority they may have, and the one of those that say nothing of it."""
+    defer: Switch | None = None
+    """Whether those of P2 that would be refused are kept and asked later, though they do not say `Prefer:
+    respond-async`."""
     scope: Share | None = None
     """Who shares their answers (as `access.scope`)."""
     variants: int | None = Field(default=None, ge=1, le=100)

@@ -61,7 +61,7 @@ def deferral(house: "House") -> Deferral:
             told.deferred_concurrency, told.attempts, told.pause, told.lease, settings.limits.answer_bytes
         ),
     )  # fmt: skip
-    by_rule = any(getattr(row.set, "defer", None) for row in settings.rules)
+    by_rule = any(row.set.defer for row in settings.rules)
     taking = Taking(
         vault=vault, binder=engine.binder, journal=house.telemetry, by_rule=_by_rule if by_rule else None,
         taken=deferring.nudge,
@@ -82,7 +82,7 @@ async def _written(house: "House") -> None:
 
 
 def _by_rule(settled: Settled) -> bool:
-    return getattr(settled, "defer", None) is True
+    return settled.defer is True
 
 
 def _store(house: "House") -> Deferrals:

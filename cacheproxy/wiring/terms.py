@@ -83,7 +83,8 @@ def _rule(row: RuleSettings) -> Rule:
         Settled(
             exact=told.exact, semantic=told.semantic, ttl=told.ttl, threshold=told.threshold,
             shed_threshold=told.shed_threshold, keywords=told.keywords, verifier=told.verifier,
-            priority=None if told.priority is None else int(told.priority[1]), scope=told.scope,
+            priority=None if told.priority is None else int(told.priority[1]), defer=told.defer,
+            scope=told.scope,
             variants=told.variants, requests_per_minute=told.rates.requests_per_minute,
             tokens_per_minute=told.rates.tokens_per_minute, kb=told.kb, tags=told.tags, prefix=_prefix_row(told.prefix),
             extract=_places(told.extract),

@@ -37,7 +37,8 @@ def serve(port: "multiprocessing.Value", slots: int, service: float, calls: "mul
                 while True:
                     head = await reader.readuntil(b"\r\n\r\n")
                     length = next(
-                        (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0
+                        (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")),
+                        0,
                     )
                     await reader.readexactly(length)
                     if head.startswith(b"POST"):
@@ -167,7 +168,9 @@ async def load(base: str, options: argparse.Namespace) -> dict:
 
 async def run(options: argparse.Namespace) -> None:
     port, calls, worst = (multiprocessing.Value("i", 0) for _ in range(3))
-    backend = multiprocessing.Process(target=serve, args=(port, options.slots, options.service, calls, worst), daemon=True)
+    backend = multiprocessing.Process(
+        target=serve, args=(port, options.slots, options.service, calls, worst), daemon=True
+    )
     backend.start()
     while not port.value:
         await asyncio.sleep(0.01)

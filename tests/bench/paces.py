@@ -87,7 +87,11 @@ async def main() -> int:
     backend = await Backend(script).start()
     with tempfile.TemporaryDirectory() as place:
         proxy = await rig.spawn(
-            backend.url, Path(place) / "log", "--data-dir", "none", CACHEPROXY_LIMITS__WRITE_TIMEOUT=chosen.write_timeout
+            backend.url,
+            Path(place) / "log",
+            "--data-dir",
+            "none",
+            CACHEPROXY_LIMITS__WRITE_TIMEOUT=chosen.write_timeout,
         )
         try:
             return await compare(proxy, script, chosen)
@@ -108,9 +112,13 @@ async def compare(proxy: rig.Process, script: Long, chosen: argparse.Namespace) 
     slow, stuck = [pace for pace in paces if pace.rate], paces[-1]
     print(f"{count} fast of all:  {fast(paces, script)}; {weight.cost}")
     print(f"held for answers at most: {weight.held / MEBIBYTE:.1f} MiB of a stream of {script.size / MEBIBYTE:.1f} MiB")
-    print(f"slow: {sum(pace in whole for pace in slow)} of {len(slow)} whole, last after {max(p.seconds for p in slow):.1f} s")
+    print(
+        f"slow: {sum(pace in whole for pace in slow)} of {len(slow)} whole, last after {max(p.seconds for p in slow):.1f} s"
+    )
     print(f"the one that takes nothing: {'cut off' if stuck.broken else 'not cut off'} after {stuck.seconds:.1f} s")
-    print(f"whole, byte for byte: {len(whole)} of {len(paces)}; backend calls: {script.calls - 1}; {time.perf_counter() - began:.0f} s")
+    print(
+        f"whole, byte for byte: {len(whole)} of {len(paces)}; backend calls: {script.calls - 1}; {time.perf_counter() - began:.0f} s"
+    )
     right = len(whole) == len(paces) - 1 and stuck.broken and script.calls == 2
     return 0 if right else 1
 

@@ -127,7 +127,13 @@ class Street:
         self.callers: list[Caller] = []
 
     async def call(
-        self, *, key: str = "A", path: str = CHAT, headers: dict[str, str] | None = None, body: Any = None, **fields: Any
+        self,
+        *,
+        key: str = "A",
+        path: str = CHAT,
+        headers: dict[str, str] | None = None,
+        body: Any = None,
+        **fields: Any,
     ) -> Caller:
         """Ask `body`, or `rig.BODY`, with `fields` changed."""
         asked = request({**(body or BODY), **fields}, key=key, path=path, **(headers or {}))

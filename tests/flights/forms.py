@@ -62,8 +62,6 @@ def _responses() -> tuple[bytes, ...]:
 
 FORMS = {
     "chat": Form(CHAT, BODY, tuple(telling(WORDS)), completion(TEXT)),
-    "completions": Form(
-        "/v1/completions", {"model": "m", "prompt": "Say hello."}, _texts(), text_completion(TEXT)
-    ),
+    "completions": Form("/v1/completions", {"model": "m", "prompt": "Say hello."}, _texts(), text_completion(TEXT)),
     "responses": Form("/v1/responses", {"model": "m", "input": "Say hello."}, _responses(), RESPONSE),
 }

@@ -334,3 +334,14 @@ async def test_one_that_is_being_asked_when_the_proxy_stops_is_asked_by_the_next
     answer = await ended(Client(again.base, session), where)
     assert answer.text == "answer to second"
     assert held.order == ["first", "second", "second"]
+
+
+async def test_a_rule_can_want_it_for_who_does_not_say(busy, held):
+    rules = [{"match": {"model": "m"}, "set": {"defer": True}}, {"set": {"defer": False}}]
+    _, client = await busy(rules=rules)
+    taken = await later(client, "second", prefer=None)
+    assert (taken.status, taken.get("Preference-Applied")) == (202, None)
+    assert (await client.send({**says("x"), "model": "n"}, X_Priority="P2")).status == 429
+    assert (await client.send({**says("y"), "model": "n"}, X_Priority="P2", Prefer="respond-async")).status == 202
+    held.let_all()
+    assert (await ended(client, taken.get("Location"))).text == "answer to second"
