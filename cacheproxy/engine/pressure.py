@@ -35,12 +35,14 @@ class Pressure:
         utilisation: Callable[[], float | None] = lambda: None, listen: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._overload = Overload(terms)
+        self._late = terms.first_byte
         self._places = places
         self._queues = queues
         self._clock = clock
         self._utilisation = utilisation
         self._listen = listen
         self._first_byte = (0.0, -math.inf)
+        self._quiet = False
         self._timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -53,7 +55,10 @@ class Pressure:
 
     def level(self) -> Level:
         """The level at this moment."""
-        now, before = self._clock.monotonic(), self._overload.level
+        before, waits = self._overload.level, self._queues.waiting(0) > 0
+        if self._quiet and not (before or waits):
+            return before  # nobody of P0 waits, nor did at the last look, and its streams begin in time
+        now = self._clock.monotonic()
         seconds, when = self._first_byte
         oldest = self._queues.oldest(0)
         level = self._overload.look(
@@ -64,6 +69,7 @@ class Pressure:
                 seconds if now - when <= LATELY else None,
             ),
         )  # fmt: skip
+        self._quiet = not waits and seconds <= self._late
         if level is not before:
             cause = f" ({self._overload.cause})" if level > before else ""
             log.warning("overload: %s%s", _SAYS[level], cause)
@@ -78,6 +84,7 @@ class Pressure:
         if priority == 0:
             now = self._clock.monotonic()
             mean, when = self._first_byte
+            self._quiet = False
             self._first_byte = (0.8 * mean + 0.2 * seconds if now - when <= LATELY else seconds, now)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ class P0Settings(Model):
     """Longest wait; then 503. `null` for as long as it takes."""
     weight: float = Field(default=16.0, gt=0, le=1000)
     """Its share of the slots while fewer requests wait than there are slots."""
-    burst: Duration = 1.0
+    burst: Duration = 0.0
     """A queue that was empty may be longer than `depth`, ten times as long at most, while it is through in such a time;
     0 for never."""
 
