@@ -21,6 +21,7 @@ from cacheproxy.deadline import SLICES
 from cacheproxy.errors import AnswerError, QueueFull, QueueTimeout, Refused, Shed
 from cacheproxy.ports import Clock, Journal
 
+_NO_ROOM = "Too many requests wait for the backend."
 LOOK_SECONDS = 0.1
 """How often it is looked whether a burst goes as quickly as it should."""
 
@@ -158,7 +159,7 @@ class Admission:
             if slot is not None:
                 return self._given(slot, standing.priority)
         if standing.patience == 0:
-            raise self._refused(Refusal.FULL, standing, since)
+            raise QueueFull(_NO_ROOM)  # nobody is told of it, or comes again: no time is set aside
         self._open_burst(standing.priority)
         outcome = self.queues.offer(waiter, level, burst=standing.priority in self._bursts)
         if isinstance(outcome, Refusal):
@@ -293,7 +294,7 @@ class Admission:
         seconds = self._seconds(standing, since)
         if refusal is Refusal.SHED:
             return Shed("The backend is overloaded; less urgent requests are not taken now.", seconds)
-        return QueueFull("Too many requests wait for the backend.", seconds)
+        return QueueFull(_NO_ROOM, seconds)
 
     def _seconds(self, standing: Standing, since: float) -> int:
         """When it may come again."""

@@ -57,8 +57,9 @@ class Exchange:
         """The backend's answer, neither looked up nor kept. `prefix`: what the backend reads first, where known."""
         standing = self._sender.standing(head, body, prefix)
         account = self._ledger.open(prefix, standing)
+        call.stages.standing = standing
         reply, sieved = await self._sender.pass_on(head, body, prefix, standing)
-        call.stages.lap("upstream")
+        call.stages.waited("upstream")
         self._authority.heard(head.credential, reply.status, proves=endpoint is not None)
         account.heard(reply)
         sieved = sieved and policy.form_of(reply.fields) is Form.EVENTS

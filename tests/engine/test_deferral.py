@@ -1,6 +1,7 @@
 """Asking what was kept: what becomes of leases, refusals and failures, with a pipeline that does as it is told."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -37,12 +38,17 @@ class Stage:
         self.gate = asyncio.Event()
         self.gate.set()
         self.calm = True
+        self.looks = 0
         self.notes = Notes()
         told = {"concurrency": 4, "attempts": 3, "pause": 0.01, "lease": LONG, "most": 1000, **terms}
         self.deferring = Deferring(
-            answer=self._answer, vault=self.vault, calm=lambda: self.calm, written=self._written, clock=clock,
+            answer=self._answer, vault=self.vault, calm=self._calm, written=self._written, clock=clock,
             journal=self.notes, terms=Terms(**told),
         )  # fmt: skip
+
+    def _calm(self) -> bool:
+        self.looks += 1
+        return self.calm
 
     async def _written(self) -> None:
         pass
@@ -108,7 +114,8 @@ async def test_nothing_is_asked_without_room_and_never_more_at_once_than_is_allo
     on.calm = False
     on.gate.clear()
     names = await on.keep(10)
-    await asyncio.sleep(0.25)
+    looks = on.looks
+    await until(lambda: on.looks >= looks + 3)
     assert on.asked == 0
     on.calm = True
     await until(lambda: on.running == 3)
@@ -174,9 +181,17 @@ async def test_an_answer_for_which_there_is_no_room_says_so(stage):
 async def test_a_lease_is_renewed_while_it_is_asked(stage):
     on = stage(lease=0.3)
     on.gate.clear()
+    held, hold = [], on.store.hold
+
+    async def counted(*told) -> bool:
+        held.append(time.monotonic())
+        return await hold(*told)
+
+    on.store.hold = counted
     (name,) = await on.keep()
     await until(lambda: on.running == 1)
-    await asyncio.sleep(0.8)
+    began = time.monotonic()
+    await until(lambda: len(held) >= 3 and held[-1] - began > 0.6)  # two leases later
     assert await on.store.claim("other", LONG) is None
     on.gate.set()
     assert (await on.ended(name)).row.attempts == 1
