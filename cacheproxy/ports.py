@@ -99,10 +99,10 @@ class Epochs(Protocol):
         """Count a removal. From then on nothing is stored that it means and that was asked for before, and what is
         stored is judged by it, by all who share the store. Returns when it may be acknowledged, as far as they go."""
 
-    async def claim(self, number: int) -> bool:
+    async def claim(self, felled: Felled) -> bool:
         """Whether this process is to take out what it means: nobody else does so now."""
 
-    async def finish(self, number: int) -> None:
+    async def finish(self, felled: Felled) -> None:
         """The store has nothing left that it means."""
 
     async def current(self) -> None:

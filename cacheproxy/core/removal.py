@@ -221,12 +221,14 @@ class _Known(NamedTuple):
 
 
 class Felled(NamedTuple):
-    """A removal whose entries the store may still hold. `number`: as the store counts, and entries carry it."""
+    """A removal whose entries the store may still hold. `number`: as the store counts, and entries carry it; `era`: of
+    which count, where a store can begin to count anew. The same number of another era is another removal."""
 
     number: int
     selector: Selector
     removal: Removal
     now: float
+    era: bytes = b""
 
 
 class Removals:

@@ -112,11 +112,11 @@ class GuardedEpochs:
     async def begin(self, order: Order, now: float) -> Felled:
         return await self._epochs.begin(order, now)
 
-    async def claim(self, number: int) -> bool:
-        return await self._epochs.claim(number)
+    async def claim(self, felled: Felled) -> bool:
+        return await self._epochs.claim(felled)
 
-    async def finish(self, number: int) -> None:
-        await self._epochs.finish(number)
+    async def finish(self, felled: Felled) -> None:
+        await self._epochs.finish(felled)
 
     async def past(self) -> Past:
         return await self._epochs.past()

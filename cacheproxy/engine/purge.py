@@ -59,7 +59,7 @@ class Purge:
         self._index = index
         self._journal = journal
         self._clock = clock
-        self._sweeps: dict[int, asyncio.Task[int]] = {}
+        self._sweeps: dict[tuple[bytes, int], asyncio.Task[int]] = {}
         self._begins: set[asyncio.Task[_Begun]] = set()
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Purge:
         raises."""
         for felled in [*self._removals.open.values()]:
             try:
-                if felled.number not in self._sweeps and await self._epochs.claim(felled.number):
+                if _name(felled) not in self._sweeps and await self._epochs.claim(felled):
                     self._start(felled)
             except Trouble as error:
                 log.warning("a purge cannot be finished now: %s", error)
@@ -126,9 +126,9 @@ class Purge:
             await asyncio.wait([*self._sweeps.values()], return_when=asyncio.FIRST_COMPLETED)
 
     def _start(self, felled: Felled) -> "asyncio.Task[int]":
-        task = self._sweeps.get(felled.number)
+        task = self._sweeps.get(_name(felled))
         if task is None:
-            task = self._sweeps[felled.number] = asyncio.get_running_loop().create_task(self._sweep(felled))
+            task = self._sweeps[_name(felled)] = asyncio.get_running_loop().create_task(self._sweep(felled))
             task.add_done_callback(_seen)
         return task
 
@@ -139,12 +139,12 @@ class Purge:
             if self._index is not None and felled.removal is Removal.HARD:
                 await self._index.remove(gone)
             await self._stock.settle(felled)
-            await self._epochs.finish(felled.number)
+            await self._epochs.finish(felled)
         except Trouble as error:
             log.warning("what purge number %d means is not removed yet, and not served: %s", felled.number, error)
             raise
         finally:
-            del self._sweeps[felled.number]
+            del self._sweeps[_name(felled)]
         self._journal.add("purged", len(gone))
         log.info("purge number %d: %d answers have left the store", felled.number, len(gone))
         return len(gone)
@@ -163,6 +163,10 @@ class Purge:
             cursor = page.cursor
             if not cursor:
                 return len(keys)
+
+
+def _name(felled: Felled) -> tuple[bytes, int]:
+    return felled.era, felled.number
 
 
 def _seen(task: "asyncio.Task[_Begun] | asyncio.Task[int]") -> None:

@@ -141,11 +141,11 @@ class Alone:
             self._past = after(self._past, [Ordered(now, order.selector, order.removal)], REMEMBERED)
         return felled
 
-    async def claim(self, number: int) -> bool:  # noqa: ARG002 - there is nobody else
+    async def claim(self, felled: Felled) -> bool:  # noqa: ARG002 - there is nobody else
         return True
 
-    async def finish(self, number: int) -> None:
-        self._removals.finish(number)
+    async def finish(self, felled: Felled) -> None:
+        self._removals.finish(felled.number)
 
     async def current(self) -> None:
         """They are known."""

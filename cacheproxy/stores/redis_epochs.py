@@ -26,7 +26,7 @@ from cacheproxy.errors import Trouble
 from cacheproxy.ports import Clock
 from cacheproxy.stores.redis_calls import Calls
 from cacheproxy.stores.redis_keys import GENERATION_BYTES, Keys
-from cacheproxy.stores.redis_scripts import ANNOUNCE, CATCH_UP, CLAIM, RAISE
+from cacheproxy.stores.redis_scripts import ANNOUNCE, CATCH_UP, CLAIM, FINISH, RAISE
 from cacheproxy.stores.redis_state import EVERYTHING, Head, State, read_head, read_past, read_state, readable
 
 log = logging.getLogger("cacheproxy.store")
@@ -198,15 +198,16 @@ class RedisEpochs:
         counted = self._clock.monotonic()
         await self._replicated(state.replicas)
         await asyncio.sleep(max(0.0, counted + SLACK * LEASE - self._clock.monotonic()))
-        return Felled(state.head.number, order.selector, order.removal, now)
+        return Felled(state.head.number, order.selector, order.removal, now, state.head.generation)
 
-    async def claim(self, number: int) -> bool:
-        reply = await self._calls.script(CLAIM, [self._keys.open], number, self._owner, CLAIM_MS)
-        return bool(reply == 1)
+    async def claim(self, felled: Felled) -> bool:
+        told = (felled.era.hex(), felled.number, self._owner, CLAIM_MS)
+        return bool(await self._calls.script(CLAIM, [self._keys.open], *told) == 1)
 
-    async def finish(self, number: int) -> None:
-        await self._calls.run("HDEL", self._keys.open, number)
-        self._removals.finish(number)
+    async def finish(self, felled: Felled) -> None:
+        await self._calls.script(FINISH, [self._keys.open], felled.era.hex(), felled.number)
+        if felled.era == self.generation:
+            self._removals.finish(felled.number)
 
     async def past(self) -> Past:
         """As far as the log goes back. Raises `Trouble`."""

@@ -107,13 +107,22 @@ return found
 CLAIM = Script(
     _SPLIT
     + """
--- KEYS: open. ARGV: the count of a removal, who wants to take out what it means, ms after which whoever does is taken
--- to be gone.
-local line = redis.call('HGET', KEYS[1], ARGV[1])
+-- KEYS: open. ARGV: generation and count of a removal, who wants to take out what it means, ms after which whoever does
+-- is taken to be gone.
+if redis.call('HGET', KEYS[1], 'generation') ~= ARGV[1] then return 0 end
+local line = redis.call('HGET', KEYS[1], ARGV[2])
 if not line then return 0 end
 local ms, owner, notice = string.match(line, '^%d+ (%d+) (%x+) (.*)$')
-if owner ~= ARGV[2] and now() < tonumber(ms) + tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %d %s ', tonumber(ARGV[1]), now(), ARGV[2]) .. notice)
+if owner ~= ARGV[3] and now() < tonumber(ms) + tonumber(ARGV[4]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[2], string.format('%d %d %s ', tonumber(ARGV[2]), now(), ARGV[3]) .. notice)
+return 1
+"""
+)
+
+FINISH = Script(
+    """
+-- KEYS: open. ARGV: generation and count of a removal. That count in another generation is another removal.
+if redis.call('HGET', KEYS[1], 'generation') == ARGV[1] then redis.call('HDEL', KEYS[1], ARGV[2]) end
 return 1
 """
 )

@@ -48,10 +48,9 @@ def readable(text: bytes | None) -> Head | None:
 def read_state(reply: Any) -> State:
     """What ``CATCH_UP`` and ``ANNOUNCE`` told. Raises `ValueError`, `TypeError`, `LookupError`."""
     told = [line.split(b" ", 3) for line in reply[4] if b" " in line]
-    found = {int(number): _felled(int(number), line) for number, _, _, line in told}
-    return State(
-        read_head(reply[0]), reply[1], _lines(reply[2], int(reply[3])), found, int(reply[5]) if len(reply) > 5 else 0
-    )
+    head = read_head(reply[0])
+    found = {int(number): _felled(int(number), line, head.generation) for number, _, _, line in told}
+    return State(head, reply[1], _lines(reply[2], int(reply[3])), found, int(reply[5]) if len(reply) > 5 else 0)
 
 
 def read_past(lines: list[bytes]) -> Past:
@@ -66,12 +65,12 @@ def read_past(lines: list[bytes]) -> Past:
     return Past(int(told[0][1]) / 1000, tuple(ordered))
 
 
-def _felled(number: int, line: bytes) -> Felled:
+def _felled(number: int, line: bytes, era: bytes) -> Felled:
     """A removal of everything if it says what is not known here."""
     told = notice.decode(line)
     if told is None:
-        return Felled(number, EVERYTHING, Removal.HARD, 0.0)
-    return Felled(number, told.selector, told.removal, told.now)
+        return Felled(number, EVERYTHING, Removal.HARD, 0.0, era)
+    return Felled(number, told.selector, told.removal, told.now, era)
 
 
 def _lines(log: list[bytes], server_ms: int) -> dict[int, tuple[float, bytes]]:

@@ -152,7 +152,7 @@ async def test_what_the_store_still_holds_of_a_removal_is_not_given(alone, remov
     assert [row.entry.key for row in (await alone.browse(EVERYTHING, 0.0, "", 9)).rows] == [key_of(3)]
     assert await alone.put(red(1), alone.epoch, 0.0) is None
     assert await alone.get(key_of(1)) == red(1), "it was put later"
-    await epochs.finish(felled.number)
+    await epochs.finish(felled)
     assert not removals.open
     assert await alone.get(key_of(2)) == red(2), "finished is what the store has carried out"
 

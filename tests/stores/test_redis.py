@@ -174,7 +174,7 @@ async def test_a_sweep_prolongs_what_all_need(join, server):
     one = join(server.url)
     await filled(one, 1)
     number = await one.epochs.begin(hard(tagged("red")), 0.0)
-    await one.epochs.finish(number.number)
+    await one.epochs.finish(number)
     needed = one.keys.head(0), one.keys.log, one.keys.secret
     for name in needed:
         server.cli("PEXPIRE", name, 5000)

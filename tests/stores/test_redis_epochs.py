@@ -107,7 +107,7 @@ async def test_an_answer_asked_for_shortly_before_a_removal_is_never_taken_for_l
         asked = b.asking()
         begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
         assert await b.keep(entry(number, 10, tags=RED), asked) is Reason.PURGED, number
-        await a.epochs.finish(begun.number)
+        await a.epochs.finish(begun)
 
 
 @pytest.mark.parametrize("who", ["the one who removes", "another"])
@@ -128,12 +128,51 @@ async def test_what_is_meant_and_still_there_is_not_given(join, server, who):
     closings = one.removals.closings
     found = await one.store.get(key_of(1))
     assert await a.store.remove(begun) == {key_of(1)}
-    await a.epochs.finish(begun.number)
+    await a.epochs.finish(begun)
     await one.epochs.current()
     assert not one.removals.open
     assert one.removals.judge(found, closings) is None
     assert await b.keep(entry(1, version=1, tags=RED)) is None
     assert (await one.get(1)).stored_at == 1001.0
+
+
+async def test_the_end_of_a_removal_is_not_that_of_its_namesake_after_a_new_beginning(join, server):
+    """Redis emptied counts from nothing: who still takes out what a removal meant before does not end the one that has
+    its number now."""
+    a, b = join(server.url), join(server.url)
+    await met(a, b)
+    before = await a.epochs.begin(hard(tagged("red")), a.clock.now())
+    server.cli("FLUSHALL")
+    await met(a, b)
+    await b.keep(entry(1, tags=RED))
+    after = await b.epochs.begin(hard(tagged("red")), b.clock.now())
+    assert after.number == before.number
+    assert not await a.epochs.claim(before)
+    await a.epochs.finish(before)
+    for one in (a, b, join(server.url)):
+        assert await one.get(1) is None
+
+
+async def test_a_removal_is_carried_out_beside_its_namesake_from_before_a_new_beginning(join, server, monkeypatch):
+    a = join(server.url)
+    await met(a)
+    go_on, remove = asyncio.Event(), a.store.remove
+
+    async def late(felled):
+        await go_on.wait()
+        return await remove(felled)
+
+    monkeypatch.setattr(a.store, "remove", late)
+    first = await a.remove(tagged("red"), wait=False)
+    server.cli("FLUSHALL")
+    await met(a)
+    await a.keep(entry(1, tags=RED))
+    second = await a.remove(tagged("red"), wait=False)
+    assert second.epoch == first.epoch
+    assert a.purge.under_way == 2
+    go_on.set()
+    await until(lambda: not a.purge.under_way)
+    assert await a.store.get(key_of(1)) is None, "it has left the store"
 
 
 async def test_a_look_is_served_while_its_lease_lasts_and_no_longer(join, server):
@@ -226,7 +265,7 @@ async def test_more_removals_than_are_remembered_are_of_everything(join, server,
     await a.remove(tagged("red"))
     for number in range(REMEMBERED + 5):
         begun = await a.epochs.begin(hard(tagged(f"other {number}")), a.clock.now())
-        await a.epochs.finish(begun.number)
+        await a.epochs.finish(begun)
     assert await b.keep(entry(1, tags=RED), asked) is Reason.PURGED
     assert await b.keep(entry(2, tags=BLUE), asked) is Reason.PURGED
     assert await b.keep(entry(3, tags=RED)) is None
@@ -240,7 +279,7 @@ async def test_missed_ones_that_are_remembered_are_told_apart(join, server, unwa
     asked = b.asking()
     for number in range(REMEMBERED // 2 - 1):
         begun = await a.epochs.begin(hard(tagged(f"other {number}")), a.clock.now())
-        await a.epochs.finish(begun.number)
+        await a.epochs.finish(begun)
     assert await b.keep(entry(1, tags=RED), asked) is None
     assert await b.keep(entry(1, tags=("other 7",)), asked) is Reason.PURGED
 
@@ -266,7 +305,7 @@ async def test_a_notice_that_cannot_be_read_is_of_everything(join, server):
     await met(a, b)
     asked = b.asking()
     begun = await a.epochs.begin(hard(tagged("red")), a.clock.now())
-    await a.epochs.finish(begun.number)
+    await a.epochs.finish(begun)
     line = server.cli("LINDEX", b.keys.log, -1)
     server.cli("LSET", b.keys.log, -1, line.replace(b'"tags"', b'"moods"'))
     assert await b.keep(entry(1, tags=BLUE), asked) is Reason.PURGED

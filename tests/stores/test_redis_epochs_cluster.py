@@ -126,7 +126,7 @@ async def test_looks_and_removals_at_once_lose_nothing_else(join, cluster):
     looking = [asyncio.create_task(look(one)) for one in (a, b, a, b)]
     for lap in range(3):
         number = await (a, b)[lap % 2].epochs.begin(hard(tagged("green")), a.clock.now())
-        await (a, b)[lap % 2].epochs.finish(number.number)
+        await (a, b)[lap % 2].epochs.finish(number)
     over = True
     await asyncio.gather(*looking)
     assert {a.epochs.generation, b.epochs.generation} == {generation}
