@@ -35,8 +35,7 @@ else
 endif
 
 test: lint parts ## lint, then every test, with the real engine, Redis and clients
-	@# A machine shared with others can make a deadline pass by itself: what failed is run once more, alone.
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS) || $(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
+	$(BIN)/python -m tests.again -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-quick: $(VENV)/dev.stamp ## the tests that need neither engine nor clients nor Redis nor a network
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not engine and not clients and not redis" --ignore=tests/test_image.py \
